@@ -1,0 +1,48 @@
+# Two commands on a fresh machine (Python 3.11 and make): `make demo` and `make test`.
+# Packages come from wheels/ alone when that folder exists (see `make wheels`), else from your index.
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check -q
+FROM := $(if $(wildcard wheels),--no-index --find-links wheels)
+
+.PHONY: demo serve test bench paper openapi lock wheels setup clean
+
+demo: $(VENV)/.runtime
+	@$(BIN)/tastetest demo
+
+serve: $(VENV)/.runtime
+	@$(BIN)/tastetest serve
+
+test: $(VENV)/.dev
+	$(BIN)/python -m pytest
+
+setup: $(VENV)/.dev
+
+bench: $(VENV)/.dev
+	$(BIN)/python -m tests.bench
+
+openapi: $(VENV)/.runtime
+	$(BIN)/tastetest openapi > openapi/openapi.json
+
+$(VENV)/.runtime: requirements.lock pyproject.toml
+	@echo "Setting up $(VENV) ..."
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(PIP) install --require-hashes $(FROM) -r requirements.lock
+	@$(PIP) install --no-deps --no-build-isolation $(FROM) -e .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.runtime requirements-dev.lock
+	@$(PIP) install --require-hashes $(FROM) -r requirements-dev.lock
+	@touch $@
+
+wheels: $(VENV)/.runtime
+	$(PIP) download --require-hashes -d wheels -r requirements-dev.lock
+
+clean:
+	rm -rf $(VENV) .tastetest
+
+lock:
+	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links --extra build pyproject.toml -o requirements.lock
+	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links --extra dev -c requirements.lock pyproject.toml -o requirements-dev.lock

@@ -1,0 +1,98 @@
+"""What can go wrong, as the caller sees it: one tree, each with status, type and title.
+
+    Problem
+    ├── InvalidUpload    422   the bytes are no matrix
+    ├── InvalidRequest   422   a field of the request does not fit the data
+    ├── UnsupportedMedia 415   no reader for these bytes
+    ├── TooLarge         413   over a limit of this service
+    ├── NotFound         404   no such resource
+    ├── Conflict         409   the resource's state forbids it
+    └── Unavailable      503   something this service needs does not answer
+
+Every problem names the offending model, example, row or field in `errors`, and
+says in `detail` how to mend it. `service.api.problems` renders them as RFC 9457.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One offending place: a JSON pointer or a name like `row 7, column 'gpt-4'`, a code, a sentence."""
+
+    pointer: str
+    code: str
+    message: str
+
+
+class Problem(Exception):
+    """Base of the tree; `detail` is one or two sentences for the person who sent the request."""
+
+    status: ClassVar[int] = 500
+    type: ClassVar[str] = "internal-error"
+    title: ClassVar[str] = "Something went wrong inside the service"
+
+    def __init__(self, detail: str, faults: Sequence[Fault] = ()) -> None:
+        super().__init__(detail)
+        self.detail = detail
+        self.faults = tuple(faults)
+
+
+class InvalidUpload(Problem):
+    """The bytes sent cannot become a matrix."""
+
+    status = 422
+    type = "invalid-upload"
+    title = "The upload cannot be read as a correctness matrix"
+
+
+class InvalidRequest(Problem):
+    """A field of the request does not fit the data it names."""
+
+    status = 422
+    type = "invalid-request"
+    title = "The request does not fit the data"
+
+
+class UnsupportedMedia(Problem):
+    """No reader recognises the bytes."""
+
+    status = 415
+    type = "unsupported-format"
+    title = "The format of the upload is not recognised"
+
+
+class TooLarge(Problem):
+    """Over a limit of this service."""
+
+    status = 413
+    type = "too-large"
+    title = "Larger than this service accepts"
+
+
+class NotFound(Problem):
+    """No such resource."""
+
+    status = 404
+    type = "not-found"
+    title = "There is no such resource"
+
+
+class Conflict(Problem):
+    """The state of the resource forbids the request."""
+
+    status = 409
+    type = "conflict"
+    title = "The state of the resource forbids this"
+
+
+class Unavailable(Problem):
+    """A service this one stands on does not answer."""
+
+    status = 503
+    type = "unavailable"
+    title = "The service cannot answer now"
