@@ -37,11 +37,14 @@ class Classifier(Protocol):
 
     classes_: NDArray[np.int64]
 
-    def fit(self, pixels: NDArray[np.float64], labels: NDArray[np.int64]) -> object: ...
+    def fit(self, pixels: NDArray[np.float64], labels: NDArray[np.int64]) -> object:
+        """Train."""
 
-    def predict(self, pixels: NDArray[np.float64]) -> NDArray[np.int64]: ...
+    def predict(self, pixels: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Name a digit for each row."""
 
-    def predict_proba(self, pixels: NDArray[np.float64]) -> NDArray[np.float64]: ...
+    def predict_proba(self, pixels: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Give every class a probability for each row."""
 
 
 @dataclass(frozen=True)
