@@ -1,0 +1,94 @@
+"""What the store hands out: frozen rows, with no tie to the database they came from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Generic, Literal, TypeVar
+
+JobStatus = Literal["queued", "running", "succeeded", "failed", "cancelled"]
+UNFINISHED: tuple[JobStatus, ...] = ("queued", "running")
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[T]):
+    """One page of a list; `next_cursor` is None on the last."""
+
+    items: tuple[T, ...]
+    next_cursor: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixRecord:
+    """One revision of a matrix, without its cells."""
+
+    id: str
+    name: str
+    revision: int
+    n_models: int
+    n_examples: int
+    subtasks: tuple[str, ...]
+    binary: bool
+    missing_cells: int
+    constant_examples: int
+    has_confidences: bool
+    has_embeddings: bool
+    content_hash: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRecord:
+    """One model's row: `accuracy` over its scored examples, None when it has none; `revision` it came with."""
+
+    model: str
+    accuracy: float | None
+    scored: int
+    missing: int
+    revision: int
+
+
+@dataclass(frozen=True, slots=True)
+class JobRecord:
+    """A job as callers see it; `error` is a problem: type, title, status, detail."""
+
+    id: str
+    kind: str
+    status: JobStatus
+    settings: Mapping[str, Any]
+    matrix_id: str
+    revision: int
+    parts_total: int
+    parts_done: int
+    progress: float
+    attempt: int
+    cancel_requested: bool
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    error: Mapping[str, Any] | None
+
+    @property
+    def finished(self) -> bool:
+        """Whether the status is final."""
+        return self.status not in UNFINISHED
+
+
+@dataclass(frozen=True, slots=True)
+class SelectionRecord:
+    """A chosen subset: immutable, its id derived from the request that made it.
+
+    `body` is the result of the select job: settings, matrix, examples with weights, estimator.
+    """
+
+    id: str
+    matrix_id: str
+    revision: int
+    method: str
+    size: int
+    body: Mapping[str, Any]
+    content_hash: str
+    created_at: datetime
