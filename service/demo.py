@@ -1,0 +1,159 @@
+"""`make demo`: the main job on the bundled sample, over HTTP, on a throw-away stack."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+SAMPLE = Path(__file__).parent / "sample" / "digits.npz"
+MDAD_REQUEST: dict[str, Any] = {
+    "methods": ["random", "stratified"],
+    "sizes": [10, 25, 50, 100, 250],
+    "trials": 50,
+    "target_mdad": 0.02,
+}
+SHOWN_IDS = 8
+
+
+def run() -> None:
+    """Start a stack, run the main job on it, print what a caller would see, stop everything."""
+    console = Console(highlight=False, soft_wrap=False)
+    console.print("Starting Postgres, Valkey, a worker and the API in a temporary folder ...")
+    with _service() as address, httpx.Client(base_url=address, timeout=60) as client:
+        matrix = _upload(client, console)
+        request = {"matrix_id": matrix["id"], **MDAD_REQUEST}
+        result = _follow(client, console, "/mdad", request)
+        console.print(results_table(result), "", result["recommendation"]["sentence"], "")
+        _select(client, console, matrix, result)
+    console.print("Everything is stopped again; nothing was kept.")
+
+
+def results_table(result: dict[str, Any]) -> Table:
+    """Method × size: agreement and MDAD with interval, on same items and on new items."""
+    table = Table(
+        title="Which comparisons can be trusted?", caption="agreement: share of model pairs ranked as ..."
+    )
+    table.caption = (
+        "agreement: share of model pairs in the right order. MDAD: smallest difference, in points, "
+        "ranked right 4 times in 5. same items: against the examples chosen from; new items: against unseen ones."
+    )
+    for name in ("method", "size"):
+        table.add_column(name)
+    for judged in ("same items", "new items"):
+        table.add_column(f"agreement\n{judged}", justify="right")
+        table.add_column(f"MDAD (95 %)\n{judged}", justify="right")
+    for method in result["methods"]:
+        if "skipped" in method:
+            table.add_row(method["label"], "-", method["skipped"])
+            continue
+        for row in method["sizes"]:
+            cells = [c for key in ("same_items", "new_items") for c in _judged(row[key])]
+            table.add_row(method["label"], str(row["size"]), *cells)
+        table.add_section()
+    return table
+
+
+def _judged(judged: dict[str, Any] | None) -> tuple[str, str]:
+    if judged is None:
+        return "-", "-"
+    agreement = f"{judged['agreement']:.3f}"
+    if judged["mdad"] is None:
+        return agreement, judged["reason"].replace("_", " ")
+    interval = judged["interval"]
+    width = f" ({_points(interval[0])}-{_points(interval[1])})" if interval else ""
+    return agreement, f"{_points(judged['mdad'])}{width}"
+
+
+def _points(fraction: float | None) -> str:
+    return "…" if fraction is None else f"{100 * fraction:.1f}"
+
+
+@contextlib.contextmanager
+def _service() -> Iterator[str]:
+    with tempfile.TemporaryDirectory(prefix="tastetest-demo-") as folder:
+        command = [sys.executable, "-m", "service.cli", "serve", "--port", "0", "--data-dir", folder]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        try:
+            yield _ready_address(process)
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait(30)
+
+
+def _ready_address(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    for line in process.stdout:
+        if found := re.search(r"ready on (http://\S+)", line):
+            return found.group(1)
+    raise SystemExit(f"The service did not start (exit code {process.wait()}).")
+
+
+def _upload(client: httpx.Client, console: Console) -> dict[str, Any]:
+    matrix = _answer(client.post("/matrices", params={"name": "digits"}, content=SAMPLE.read_bytes()))
+    console.print(
+        f"Uploaded service/sample/digits.npz: {matrix['models']} models × {matrix['examples']} examples, "
+        f"{len(matrix['subtasks'])} subtasks. POST /mdad ..."
+    )
+    return matrix
+
+
+def _follow(client: httpx.Client, console: Console, path: str, request: dict[str, Any]) -> dict[str, Any]:
+    """POST a job, show its progress, return its result."""
+    job = _answer(client.post(path, json=request))
+    columns = TextColumn(f"{path} "), BarColumn(), TaskProgressColumn(), TimeElapsedColumn()
+    with Progress(*columns, console=console) as bar:
+        task = bar.add_task(path, total=1.0)
+        while job["status"] in ("queued", "running"):
+            job = _answer(client.get(f"/jobs/{job['id']}", params={"wait": 1}))
+            bar.update(task, completed=job["progress"]["done"] / job["progress"]["total"])
+    if job["status"] != "succeeded":
+        raise SystemExit(f"The job {job['status']}: {json.dumps(job.get('error'))}")
+    return _answer(client.get(f"/jobs/{job['id']}/result"))
+
+
+def _select(client: httpx.Client, console: Console, matrix: dict[str, Any], result: dict[str, Any]) -> None:
+    chosen = result["recommendation"]
+    request = {"matrix_id": matrix["id"], "method": chosen["method"], "size": chosen["size"]}
+    selection = _follow(client, console, "/select", request)
+    ids = [example["id"] for example in selection["examples"]]
+    console.print(
+        f"Chosen examples ({len(ids)}): {', '.join(ids[:SHOWN_IDS])}{', ...' if len(ids) > SHOWN_IDS else ''}"
+    )
+    console.print("\nTo repeat it with your own data: `make serve`, then\n")
+    console.print(curl_lines({k: v for k, v in request.items() if k != "matrix_id"}), soft_wrap=True)
+
+
+def curl_lines(select: dict[str, Any]) -> str:
+    """The same calls for a shell."""
+    body = '{"matrix_id": "\'$MATRIX\'", %s}'
+    mdad = body % json.dumps(MDAD_REQUEST)[1:-1]
+    return "\n".join(
+        [
+            "  curl -s --data-binary @service/sample/digits.npz 'http://127.0.0.1:8000/matrices?name=digits'",
+            "  MATRIX=...   # the id in the answer",
+            f"  curl -s --json '{mdad}' http://127.0.0.1:8000/mdad",
+            "  curl -s 'http://127.0.0.1:8000/jobs/JOB?wait=25'   # until it says succeeded",
+            "  curl -s http://127.0.0.1:8000/jobs/JOB/result",
+            f"  curl -s --json '{body % json.dumps(select)[1:-1]}' http://127.0.0.1:8000/select",
+        ]
+    )
+
+
+def _answer(response: httpx.Response) -> dict[str, Any]:
+    if response.is_error:
+        raise SystemExit(f"{response.request.method} {response.request.url.path}: {response.text}")
+    body: dict[str, Any] = response.json()
+    return body

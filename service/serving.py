@@ -1,0 +1,92 @@
+"""Run the API, with the servers and workers it needs when none are configured."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import FrameType
+
+import click
+import uvicorn
+
+import migrations
+from service import embedded
+from service.main import create_app
+from service.settings import Settings, get_settings
+
+
+def serve(host: str, port: int, data_dir: Path, workers: int | None, on_ready: Callable[[str], None]) -> None:
+    """Serve until SIGINT or SIGTERM, then stop everything that was started here."""
+    signal.signal(signal.SIGTERM, _leave)
+    with contextlib.closing(_listen(host, port)) as listener, _backends(data_dir, workers) as settings:
+        server = _Server(uvicorn.Config(create_app(settings), log_config=None, access_log=False), on_ready)
+        server.run(sockets=[listener])
+
+
+class _Server(uvicorn.Server):
+    """Says when it accepts requests, and at which address."""
+
+    def __init__(self, config: uvicorn.Config, on_ready: Callable[[str], None]) -> None:
+        super().__init__(config)
+        self._on_ready = on_ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if sockets and self.started:
+            host, port = sockets[0].getsockname()[:2]
+            self._on_ready(f"http://{f'[{host}]' if ':' in host else host}:{port}")
+
+
+@contextlib.contextmanager
+def _backends(data_dir: Path, workers: int | None) -> Iterator[Settings]:
+    """Settings with both addresses filled in: the configured servers, or the default stack's."""
+    configured = get_settings()
+    if configured.database_url and configured.redis_url:
+        with _workers(configured, data_dir, workers or 0):
+            yield configured
+        return
+    if configured.database_url or configured.redis_url:
+        raise click.ClickException("Set both DATABASE_URL and REDIS_URL, or neither for the default stack.")
+    with embedded.running(data_dir) as stack:
+        os.environ |= {"DATABASE_URL": stack.database_url, "REDIS_URL": stack.redis_url}
+        get_settings.cache_clear()
+        migrations.upgrade(stack.database_url)
+        with _workers(get_settings(), data_dir, 1 if workers is None else workers):
+            yield get_settings()
+
+
+@contextlib.contextmanager
+def _workers(settings: Settings, data_dir: Path, processes: int) -> Iterator[None]:
+    if not processes:
+        yield
+        return
+    data_dir.mkdir(parents=True, exist_ok=True)
+    stack = embedded.Stack(settings.database_url, settings.redis_url)
+    worker = embedded.start_worker(stack, data_dir.resolve(), processes)
+    try:
+        yield
+    finally:
+        embedded.stop(worker)
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """Take the port first, so that a port in use is said before any server starts."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+    except OSError as error:
+        listener.close()
+        raise click.ClickException(
+            f"Cannot listen on {host}:{port}: {error.strerror}. Give another --port."
+        ) from error
+    return listener
+
+
+def _leave(_signal: int, _frame: FrameType | None) -> None:
+    raise SystemExit(0)
