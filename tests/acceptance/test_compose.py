@@ -1,0 +1,81 @@
+"""Every command of docker-compose.yml runs as written, and together they do a job."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import yaml
+
+from tests.acceptance.running import result
+
+ROOT = Path(__file__).parents[2]
+COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+OURS = {name: service for name, service in COMPOSE["services"].items() if "build" in service}
+BIN = ROOT / ".venv" / "bin"
+
+
+@pytest.fixture
+def environment(empty_postgres_url: str, redis_url: str) -> dict[str, str]:
+    """The names the compose file declares, with this test's servers as values."""
+    ours = {"DATABASE_URL": empty_postgres_url, "REDIS_URL": redis_url}
+    declared = {name for service in OURS.values() for name in service["environment"]}
+    assert declared == set(ours)
+    return ours
+
+
+@contextlib.contextmanager
+def started(name: str, environment: dict[str, str], **replaced: str) -> Iterator[subprocess.Popen[str]]:
+    command = [replaced.get(word, word) for word in OURS[name]["command"]]
+    path = f"{BIN}{os.pathsep}{os.environ['PATH']}"
+    env = os.environ | environment | {"PATH": path}
+    process = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    try:
+        yield process
+    finally:
+        process.terminate()
+        output, _ = process.communicate(timeout=30)
+        print(f"--- {name}\n{output}")
+
+
+def test_the_composed_service_runs_a_job(environment: dict[str, str]) -> None:
+    assert set(OURS) == {"migrate", "api", "worker", "beat"}
+    with started("migrate", environment) as migrate:
+        assert migrate.wait(60) == 0
+    with (
+        started("beat", environment),
+        started("worker", environment),
+        # The port is the machine's in a container; here a free one is asked for.
+        started("api", environment, **{"8000": "0"}) as api,
+    ):
+        address = ready(api).replace("0.0.0.0", "127.0.0.1")
+        with httpx.Client(base_url=address, timeout=60) as client:
+            assert client.get("/readyz").status_code == 200
+            matrix = client.post("/matrices", json=tiny()).json()
+            body = {"matrix_id": matrix["id"], "methods": ["random"], "sizes": [4], "trials": 5}
+            assert json.loads(result(client, client.post("/mdad", json=body)))["methods"]
+
+
+def ready(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    deadline = time.monotonic() + 60
+    for line in process.stdout:
+        if found := re.search(r"ready on (http://\S+)", line):
+            return found.group(1)
+        assert time.monotonic() < deadline
+    raise AssertionError("the API did not start")
+
+
+def tiny() -> dict[str, Any]:
+    models, examples = [f"m{i}" for i in range(4)], [f"e{j}" for j in range(12)]
+    scores = [[int((i * 7 + j * (i + 2)) % 5 < 2 + i % 2) for j in range(12)] for i in range(4)]
+    return {"models": models, "examples": examples, "scores": scores}

@@ -1,0 +1,100 @@
+"""The default stack comes and goes as a whole, and keeps its data."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx
+import psutil
+
+from tests.acceptance.running import ready_address, result, serving
+
+TINY = {"models": ["a", "b"], "examples": ["1", "2", "3"], "scores": [[1, 0, 1], [0, 1, 0]]}
+
+
+def processes_of(folder: Path) -> list[str]:
+    """Command lines of every process that belongs to the stack in `folder`."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            line = " ".join(process.cmdline())
+            marked = process.environ().get("TASTETEST_STACK") == str(folder)
+        except psutil.Error:
+            continue
+        if marked or str(folder) in line:
+            found.append(line)
+    return found
+
+
+def test_data_survive_a_restart_and_nothing_is_left_running(tmp_path: Path) -> None:
+    options = ("--data-dir", str(tmp_path))
+    with serving(*options) as first, httpx.Client(base_url=first.address) as client:
+        matrix = client.post("/matrices", json=TINY).json()
+        assert processes_of(tmp_path)
+    assert processes_of(tmp_path) == []
+    with serving(*options) as second, httpx.Client(base_url=second.address) as client:
+        assert client.get(f"/matrices/{matrix['id']}").json()["content_hash"] == matrix["content_hash"]
+    assert processes_of(tmp_path) == []
+
+
+def test_control_c_stops_everything(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "service.cli", "serve", "--port", "0", "--data-dir", str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        ready_address(process)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 0
+    assert processes_of(tmp_path) == []
+
+
+def test_a_killed_stack_is_taken_over(tmp_path: Path) -> None:
+    options = ("--data-dir", str(tmp_path))
+    with serving(*options) as first:
+        first.process.kill()
+        first.process.wait()
+    with serving(*options) as second, httpx.Client(base_url=second.address, timeout=60) as client:
+        matrix = client.post("/matrices", json=TINY).json()
+        body = {"matrix_id": matrix["id"], "method": "random", "size": 2}
+        assert json.loads(result(client, client.post("/select", json=body)))["examples"]
+    assert processes_of(tmp_path) == []
+
+
+def test_a_second_stack_on_the_same_data_is_refused(tmp_path: Path) -> None:
+    with serving("--data-dir", str(tmp_path)):
+        command = [sys.executable, "-m", "service.cli", "serve", "--port", "0", "--data-dir", str(tmp_path)]
+        second = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert second.returncode == 1
+    assert "--data-dir" in second.stderr
+
+
+def test_a_port_in_use_is_said_at_once(tmp_path: Path) -> None:
+    with serving("--data-dir", str(tmp_path / "a")) as first:
+        port = first.address.rsplit(":", 1)[1]
+        command = [
+            sys.executable,
+            "-m",
+            "service.cli",
+            "serve",
+            "--port",
+            port,
+            "--data-dir",
+            str(tmp_path / "b"),
+        ]
+        second = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert second.returncode == 1
+    assert "--port" in second.stderr
+
+
+def test_the_demo_shows_the_main_job_and_leaves_nothing(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "service.cli", "demo"]
+    env = os.environ | {"TMPDIR": str(tmp_path), "COLUMNS": "140"}
+    shown = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False, env=env)
+    assert shown.returncode == 0, shown.stderr
+    for expected in ("91 models × 1200 examples", "MDAD", "new items", "Chosen examples", "curl"):
+        assert expected in shown.stdout, shown.stdout
+    assert not list(tmp_path.glob("tastetest-demo-*"))
+    assert processes_of(tmp_path) == []
