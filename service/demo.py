@@ -26,6 +26,10 @@ MDAD_REQUEST: dict[str, Any] = {
     "target_mdad": 0.02,
 }
 SHOWN_IDS = 8
+CAPTION = (
+    "agreement: share of model pairs in the right order. MDAD: smallest difference, in points, ranked right "
+    "4 times in 5. same items: judged on the examples chosen from; new items: on unseen ones."
+)
 
 
 def run() -> None:
@@ -43,13 +47,7 @@ def run() -> None:
 
 def results_table(result: dict[str, Any]) -> Table:
     """Method × size: agreement and MDAD with interval, on same items and on new items."""
-    table = Table(
-        title="Which comparisons can be trusted?", caption="agreement: share of model pairs ranked as ..."
-    )
-    table.caption = (
-        "agreement: share of model pairs in the right order. MDAD: smallest difference, in points, "
-        "ranked right 4 times in 5. same items: against the examples chosen from; new items: against unseen ones."
-    )
+    table = Table(title="Which comparisons can be trusted?", caption=CAPTION)
     for name in ("method", "size"):
         table.add_column(name)
     for judged in ("same items", "new items"):
@@ -94,8 +92,7 @@ def _service() -> Iterator[str]:
 
 
 def _ready_address(process: subprocess.Popen[str]) -> str:
-    assert process.stdout is not None
-    for line in process.stdout:
+    for line in process.stdout or ():
         if found := re.search(r"ready on (http://\S+)", line):
             return found.group(1)
     raise SystemExit(f"The service did not start (exit code {process.wait()}).")
@@ -138,18 +135,23 @@ def _select(client: httpx.Client, console: Console, matrix: dict[str, Any], resu
 
 def curl_lines(select: dict[str, Any]) -> str:
     """The same calls for a shell."""
-    body = '{"matrix_id": "\'$MATRIX\'", %s}'
-    mdad = body % json.dumps(MDAD_REQUEST)[1:-1]
+    post = "curl -s -H 'content-type: application/json' http://127.0.0.1:8000"
     return "\n".join(
         [
             "  curl -s --data-binary @service/sample/digits.npz 'http://127.0.0.1:8000/matrices?name=digits'",
             "  MATRIX=...   # the id in the answer",
-            f"  curl -s --json '{mdad}' http://127.0.0.1:8000/mdad",
-            "  curl -s 'http://127.0.0.1:8000/jobs/JOB?wait=25'   # until it says succeeded",
-            "  curl -s http://127.0.0.1:8000/jobs/JOB/result",
-            f"  curl -s --json '{body % json.dumps(select)[1:-1]}' http://127.0.0.1:8000/select",
+            f"  {post}/mdad -d '{_body(MDAD_REQUEST)}'",
+            "  JOB=...      # the id in the answer",
+            '  curl -s "http://127.0.0.1:8000/jobs/$JOB?wait=25"   # until it says succeeded',
+            '  curl -s "http://127.0.0.1:8000/jobs/$JOB/result"',
+            f"  {post}/select -d '{_body(select)}'",
         ]
     )
+
+
+def _body(request: dict[str, Any]) -> str:
+    """JSON for single quotes in a shell, which are closed around the variable."""
+    return json.dumps({"matrix_id": "MATRIX", **request}).replace("MATRIX", "'$MATRIX'", 1)
 
 
 def _answer(response: httpx.Response) -> dict[str, Any]:
