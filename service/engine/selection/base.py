@@ -69,9 +69,7 @@ class Fitted(Protocol):
     def pick(self, size: int) -> Subset:
         """Choose exactly `size` distinct examples, 1 ≤ size ≤ N."""
 
-    def estimate(
-        self, subset: Subset, answers: NDArray[np.float64], estimator: str
-    ) -> NDArray[np.float64]:
+    def estimate(self, subset: Subset, answers: NDArray[np.float64], estimator: str) -> NDArray[np.float64]:
         """Full scores, shape (T,), from answers on the subset, shape (T, n)."""
 
 

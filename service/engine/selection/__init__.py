@@ -1,0 +1,1 @@
+"""Selection methods: which examples make the micro-benchmark."""
