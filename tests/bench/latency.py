@@ -16,6 +16,7 @@ from typing import Any
 import httpx
 import numpy as np
 
+import migrations
 from service import embedded
 from tests.acceptance.running import finished, result, serving
 from tests.bench.row import Row
@@ -28,12 +29,14 @@ def rows() -> Iterator[Row]:
     with tempfile.TemporaryDirectory() as folder, embedded.running(Path(folder)) as stack:
         env = {"DATABASE_URL": stack.database_url, "REDIS_URL": stack.redis_url}
         os.environ |= env
+        migrations.upgrade(stack.database_url)
         with (
             serving("--workers", "1", "--data-dir", folder, env=env) as served,
             _yardsticks(env) as bare_address,
+            httpx.Client(base_url=served.address) as client,
+            httpx.Client(base_url=bare_address) as bare,
         ):
-            with httpx.Client(base_url=served.address) as client, httpx.Client(base_url=bare_address) as bare:
-                yield from _measure(client, bare)
+            yield from _measure(client, bare)
 
 
 def _measure(client: httpx.Client, bare: httpx.Client) -> Iterator[Row]:
