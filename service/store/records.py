@@ -42,7 +42,7 @@ class MatrixRecord:
 
 @dataclass(frozen=True, slots=True)
 class ModelRecord:
-    """One model's row: `accuracy` over its scored examples, None when it has none; `revision` it came with."""
+    """One model's row: `accuracy` over its scored examples, None without any; `revision` it came with."""
 
     model: str
     accuracy: float | None

@@ -1,0 +1,316 @@
+"""Matrices: one row a model, revisions by the range of revisions a row is valid in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+from sqlalchemy import ColumnElement, Connection, Row, Select, and_, func, insert, or_, select, update
+from sqlalchemy import delete as delete_from
+from uuid6 import uuid7
+
+from service.engine.matrix import Matrix
+from service.errors import Conflict, NotFound
+from service.store import cursors, packing
+from service.store.records import UNFINISHED, MatrixRecord, ModelRecord, Page
+from service.store.tables import jobs, matrices, matrix_revisions, matrix_rows, selections
+
+_COLUMNS = 'matrix_id, model, valid_from, "binary", scored, accuracy, sha256, scores, missing, confidences'
+_COPY = f"COPY matrix_rows ({_COLUMNS}) FROM STDIN (FORMAT BINARY)"
+_TYPES = ("uuid", "text", "int4", "bool", "int4", "float8", "bytea", "bytea", "bytea", "bytea")
+
+
+def create(conn: Connection, matrix: Matrix, *, name: str) -> MatrixRecord:
+    """Store a matrix as revision 1."""
+    matrix_id = str(uuid7())
+    rows = [packing.pack(matrix, i) for i in range(len(matrix.models))]
+    header, bounds = packing.header_sha256(matrix), packing.bounds(matrix)
+    conn.execute(insert(matrices).values(id=matrix_id, name=name, **_header(matrix, header, bounds)))
+    _add_rows(conn, matrix_id, 1, rows)
+    _add_revision(conn, matrix_id, 1, len(matrix.examples), header, bounds)
+    return get(conn, matrix_id)
+
+
+def get(conn: Connection, matrix_id: str, revision: int | None = None) -> MatrixRecord:
+    """One revision, by default the newest.
+
+    Raises
+    ------
+    NotFound
+        No such matrix or revision.
+    """
+    known = cursors.known_id(matrix_id, "matrix")
+    at = matrices.c.revision if revision is None else revision
+    row = conn.execute(_records(at).where(matrices.c.id == known)).one_or_none()
+    if row is None:
+        newest = conn.scalar(select(matrices.c.revision).where(matrices.c.id == known))
+        if newest is None:
+            raise NotFound(f"There is no matrix {matrix_id!r}.")
+        raise NotFound(
+            f"Matrix {matrix_id} has no revision {revision}; the newest is {newest}."
+            " Old revisions that nothing refers to are not kept for ever."
+        )
+    return _record(row)
+
+
+def page(conn: Connection, cursor: str | None, limit: int) -> Page[MatrixRecord]:
+    """Matrices at their newest revisions, newest matrix first."""
+    query = _records(matrices.c.revision).order_by(matrices.c.id.desc()).limit(limit + 1)
+    if cursor is not None:
+        query = query.where(matrices.c.id < cursors.decode_id(cursor))
+    found = [_record(row) for row in conn.execute(query)]
+    return cursors.page(found, [record.id for record in found], limit)
+
+
+def models(
+    conn: Connection, matrix_id: str, revision: int | None, cursor: str | None, limit: int
+) -> Page[ModelRecord]:
+    """Models of a revision with their accuracies, by name."""
+    record = get(conn, matrix_id, revision)
+    r = matrix_rows.c
+    query = (
+        select(r.model, r.accuracy, r.scored, r.valid_from)
+        .where(_at(record))
+        .order_by(r.model)
+        .limit(limit + 1)
+    )
+    if cursor is not None:
+        query = query.where(r.model > cursors.decode(cursor))
+    found = [
+        ModelRecord(row.model, row.accuracy, row.scored, record.n_examples - row.scored, row.valid_from)
+        for row in conn.execute(query)
+    ]
+    return cursors.page(found, [model.model for model in found], limit)
+
+
+def examples(conn: Connection, matrix_id: str) -> tuple[str, ...]:
+    """Example ids in the matrix's order; the same in every revision."""
+    packed = conn.scalar(
+        select(matrices.c.examples).where(matrices.c.id == cursors.known_id(matrix_id, "matrix"))
+    )
+    if packed is None:
+        raise NotFound(f"There is no matrix {matrix_id!r}.")
+    return tuple(orjson.loads(packing.expand(packed)))
+
+
+def outline(conn: Connection, matrix_id: str, revision: int | None = None) -> dict[str, Any]:
+    """What a plan needs to know of a revision, without its cells: the fields of the engine's Outline."""
+    record = get(conn, matrix_id, revision)
+    strata = _strata(conn.scalar(select(matrices.c.strata).where(matrices.c.id == record.id)))
+    names = conn.scalars(select(matrix_rows.c.model).where(_at(record)).order_by(matrix_rows.c.model))
+    return {
+        "models": tuple(names),
+        "n_examples": record.n_examples,
+        "subtask_sizes": tuple(np.bincount(strata, minlength=len(record.subtasks)).tolist()),
+        "subtasks": record.subtasks,
+        "binary": record.binary,
+        "missing_cells": record.missing_cells,
+        "confidences": record.has_confidences,
+        "embeddings": record.has_embeddings,
+    }
+
+
+def load(
+    conn: Connection, matrix_id: str, revision: int | None = None, models: Sequence[str] | None = None
+) -> Matrix:
+    """The cells of a revision, or of some of its models.
+
+    Raises
+    ------
+    NotFound
+        No such matrix, revision or model.
+    """
+    record = get(conn, matrix_id, revision)
+    header = conn.execute(select(matrices).where(matrices.c.id == record.id)).one()
+    rows = _rows(conn, record, models)
+    n = record.n_examples
+    vectors = None if header.embeddings is None else packing.expand(header.embeddings)
+    return Matrix(
+        models=tuple(row[0] for row in rows),
+        examples=tuple(orjson.loads(packing.expand(header.examples))),
+        scores=packing.scores_of([(row[1], row[2]) for row in rows], n),
+        missing=packing.missing_of([row[3] for row in rows], n),
+        subtasks=tuple(header.subtasks),
+        strata=_strata(header.strata),
+        confidences=packing.confidences_of([row[4] for row in rows], n),
+        embeddings=None if vectors is None else np.frombuffer(vectors, "<f4").reshape(n, -1).copy(),
+    )
+
+
+def put_model(conn: Connection, matrix_id: str, row: Matrix) -> tuple[MatrixRecord, bool]:
+    """Add or replace one model as a new revision; the other rows are not touched.
+
+    Parameters
+    ----------
+    row : Matrix
+        One model on exactly the matrix's examples.
+
+    Returns
+    -------
+    record : MatrixRecord
+        The new revision; the current one when it already holds exactly this row.
+    created : bool
+        Whether the model is new to the matrix.
+    """
+    known = cursors.known_id(matrix_id, "matrix")
+    held = conn.execute(select(matrices).where(matrices.c.id == known).with_for_update()).one_or_none()
+    if held is None:
+        raise NotFound(f"There is no matrix {matrix_id!r}.")
+    packed = packing.pack(row, 0)
+    current = matrix_rows.c.matrix_id == known, matrix_rows.c.valid_to.is_(None)
+    same_model = and_(*current, matrix_rows.c.model == packed.model)
+    before = conn.scalar(select(matrix_rows.c.sha256).where(same_model))
+    if before == packed.sha256:
+        return get(conn, known), False
+    revision = held.revision + 1
+    conn.execute(update(matrix_rows).where(same_model).values(valid_to=revision))
+    _add_rows(conn, known, revision, [packed])
+    bounds = packing.bounds(row)
+    if before is None:
+        bounds = packing.widen(bounds, packing.unpack_bounds(held.bounds))
+    else:
+        bounds = _bounds(conn, known, revision, held.n_examples)
+    changed = {"revision": revision, "bounds": packing.squeeze(bounds.tobytes())}
+    conn.execute(update(matrices).where(matrices.c.id == known).values(changed))
+    _add_revision(conn, known, revision, held.n_examples, held.header_sha256, bounds)
+    return get(conn, known), before is None
+
+
+def delete(conn: Connection, matrix_id: str, *, cascade: bool = False) -> None:
+    """Delete a matrix with its finished jobs, and with its selections when `cascade`.
+
+    Raises
+    ------
+    Conflict
+        Jobs on it are unfinished, or selections stand on it and `cascade` is false.
+    """
+    known = cursors.known_id(matrix_id, "matrix")
+    # The lock shuts out submissions, whose foreign key shares it.
+    if conn.scalar(select(matrices.c.id).where(matrices.c.id == known).with_for_update()) is None:
+        raise NotFound(f"There is no matrix {matrix_id!r}.")
+    of_matrix = jobs.c.matrix_id == known
+    unfinished = conn.scalars(select(jobs.c.id).where(of_matrix, jobs.c.status.in_(UNFINISHED))).all()
+    if unfinished:
+        raise Conflict(
+            f"{len(unfinished)} unfinished jobs use this matrix, the first is {unfinished[0]}."
+            " Cancel them or wait for their end, then delete it."
+        )
+    chosen = conn.scalar(select(func.count()).select_from(selections).where(selections.c.matrix_id == known))
+    if chosen and not cascade:
+        raise Conflict(
+            f"{chosen} selections were chosen from this matrix."
+            " Delete them first, or delete it with cascade=true."
+        )
+    conn.execute(delete_from(selections).where(selections.c.matrix_id == known))
+    conn.execute(delete_from(jobs).where(of_matrix))
+    conn.execute(delete_from(matrices).where(matrices.c.id == known))
+
+
+def _header(matrix: Matrix, header: bytes, bounds: NDArray[np.float64]) -> dict[str, Any]:
+    vectors = matrix.embeddings
+    return {
+        "revision": 1,
+        "created_at": func.now(),
+        "n_examples": len(matrix.examples),
+        "examples": packing.squeeze(orjson.dumps(matrix.examples)),
+        "subtasks": list(matrix.subtasks),
+        "strata": packing.squeeze(matrix.strata.astype("<i4").tobytes()),
+        "embeddings": None if vectors is None else packing.squeeze(vectors.astype("<f4").tobytes()),
+        "header_sha256": header,
+        "bounds": packing.squeeze(bounds.tobytes()),
+    }
+
+
+def _add_rows(conn: Connection, matrix_id: str, revision: int, rows: Sequence[packing.PackedRow]) -> None:
+    driver: Any = conn.connection.driver_connection
+    with driver.cursor() as cursor, cursor.copy(_COPY) as copy:
+        copy.set_types(_TYPES)
+        for row in rows:
+            fields = row.binary, row.scored, row.accuracy, row.sha256, row.scores, row.missing
+            copy.write_row((UUID(matrix_id), row.model, revision, *fields, row.confidences))
+
+
+def _add_revision(
+    conn: Connection, matrix_id: str, revision: int, n: int, header: bytes, bounds: NDArray[np.float64]
+) -> None:
+    r = matrix_rows.c
+    query = (
+        select(r.model, r.sha256, r.binary, r.scored, r.confidences.isnot(None).label("sure"))
+        .where(r.matrix_id == matrix_id, r.valid_to.is_(None))
+        .order_by(r.model)
+    )
+    rows = conn.execute(query).all()
+    conn.execute(
+        insert(matrix_revisions).values(
+            matrix_id=matrix_id,
+            revision=revision,
+            n_models=len(rows),
+            binary=all(row.binary for row in rows),
+            missing_cells=sum(n - row.scored for row in rows),
+            constant_examples=int((bounds[0] >= bounds[1]).sum()),
+            has_confidences=all(row.sure for row in rows),
+            content_hash=packing.content_hash(header, [(row.model, row.sha256) for row in rows]),
+            created_at=func.now(),
+        )
+    )
+
+
+def _bounds(conn: Connection, matrix_id: str, revision: int, n: int) -> NDArray[np.float64]:
+    """Bounds over all current rows, read in batches so that memory stays that of a few rows."""
+    found = packing.unbounded(n)
+    driver: Any = conn.connection.driver_connection
+    query = 'SELECT "binary", scores, missing FROM matrix_rows WHERE matrix_id = %s AND valid_to IS NULL'
+    with driver.cursor("bounds", binary=True) as cursor:
+        cursor.itersize = 64
+        cursor.execute(query, (matrix_id,))
+        for binary, scores, missing in cursor:
+            values, gone = packing.scores_of([(binary, scores)], n), packing.missing_of([missing], n)
+            found = packing.widen(found, packing.bounds_of(values, gone))
+    return found
+
+
+def _rows(conn: Connection, record: MatrixRecord, models: Sequence[str] | None) -> list[tuple[Any, ...]]:
+    """Packed rows in binary format: as text, bytea would travel and be parsed as hex."""
+    driver: Any = conn.connection.driver_connection
+    query = (
+        'SELECT model, "binary", scores, missing, confidences FROM matrix_rows WHERE matrix_id = %s'
+        " AND valid_from <= %s AND (valid_to IS NULL OR valid_to > %s)"
+    )
+    values: list[Any] = [record.id, record.revision, record.revision]
+    if models is not None:
+        query, values = query + " AND model = ANY(%s)", [*values, list(models)]
+    with driver.cursor(binary=True) as cursor:
+        rows: list[tuple[Any, ...]] = cursor.execute(query + " ORDER BY model", values).fetchall()
+    if models is not None and len(rows) < len(set(models)):
+        unknown = sorted(set(models) - {row[0] for row in rows})
+        raise NotFound(f"Matrix {record.id} has no model {unknown[0]!r} in revision {record.revision}.")
+    return rows
+
+
+def _records(revision: ColumnElement[int] | int) -> Select[Any]:
+    m, r = matrices.c, matrix_revisions.c
+    join = matrices.join(matrix_revisions, and_(r.matrix_id == m.id, r.revision == revision))
+    # Embeddings stay where they are; only whether there are any is asked.
+    return select(
+        m.id, m.name, m.n_examples, m.subtasks, m.embeddings.isnot(None).label("has_embeddings"),
+        r.revision, r.n_models, r.binary, r.missing_cells, r.constant_examples, r.has_confidences,
+        r.content_hash, r.created_at,
+    ).select_from(join)  # fmt: skip
+
+
+def _record(row: Row[Any]) -> MatrixRecord:
+    return MatrixRecord(**{**row._mapping, "subtasks": tuple(row.subtasks)})
+
+
+def _at(record: MatrixRecord) -> ColumnElement[bool]:
+    r = matrix_rows.c
+    ends = or_(r.valid_to.is_(None), r.valid_to > record.revision)
+    return and_(r.matrix_id == record.id, r.valid_from <= record.revision, ends)
+
+
+def _strata(packed: bytes | None) -> NDArray[np.int32]:
+    return np.frombuffer(packing.expand(packed or b""), "<i4").astype(np.int32)

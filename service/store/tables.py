@@ -1,0 +1,190 @@
+"""The tables. Triggers and their functions live in the migrations beside them.
+
+matrices ─┬─ matrix_revisions ── jobs ── parts
+          ├─ matrix_rows
+          └─ selections
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    Boolean,
+    CheckConstraint,
+    Column,
+    DateTime,
+    Double,
+    ForeignKey,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+    Uuid,
+    text,
+)
+from sqlalchemy.dialects.postgresql import JSONB
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "ck": "ck_%(table_name)s_%(constraint_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+Id = Uuid(as_uuid=False)
+Moment = DateTime(timezone=True)
+Exact = Text(collation="C")
+
+matrices = Table(
+    "matrices",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("revision", Integer, nullable=False),
+    Column("created_at", Moment, nullable=False),
+    Column("n_examples", Integer, nullable=False),
+    Column("examples", LargeBinary, nullable=False),
+    Column("subtasks", JSONB, nullable=False),
+    Column("strata", LargeBinary, nullable=False),
+    Column("embeddings", LargeBinary),
+    Column("header_sha256", LargeBinary, nullable=False),
+    # Lowest and highest score of each example, so that one more model costs one row, not a pass over all.
+    Column("bounds", LargeBinary, nullable=False),
+)
+
+matrix_revisions = Table(
+    "matrix_revisions",
+    metadata,
+    Column("matrix_id", Id, ForeignKey(matrices.c.id, ondelete="CASCADE"), primary_key=True),
+    Column("revision", Integer, primary_key=True),
+    Column("n_models", Integer, nullable=False),
+    Column("binary", Boolean, nullable=False),
+    Column("missing_cells", Integer, nullable=False),
+    Column("constant_examples", Integer, nullable=False),
+    Column("has_confidences", Boolean, nullable=False),
+    Column("content_hash", Text, nullable=False),
+    Column("created_at", Moment, nullable=False),
+)
+
+matrix_rows = Table(
+    "matrix_rows",
+    metadata,
+    Column("matrix_id", Id, ForeignKey(matrices.c.id, ondelete="CASCADE"), primary_key=True),
+    Column("model", Exact, primary_key=True),
+    Column("valid_from", Integer, primary_key=True),
+    Column("valid_to", Integer),
+    Column("binary", Boolean, nullable=False),
+    Column("scored", Integer, nullable=False),
+    Column("accuracy", Double),
+    Column("sha256", LargeBinary, nullable=False),
+    Column("scores", LargeBinary, nullable=False),
+    Column("missing", LargeBinary),
+    Column("confidences", LargeBinary),
+    CheckConstraint("valid_to > valid_from", name="validity"),
+    Index(
+        "uq_matrix_rows_current", "matrix_id", "model", unique=True, postgresql_where=text("valid_to IS NULL")
+    ),
+)
+
+FINAL = "('succeeded', 'failed', 'cancelled')"
+
+jobs = Table(
+    "jobs",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("kind", Text, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("settings", JSONB, nullable=False),
+    Column("matrix_id", Id, nullable=False),
+    Column("revision", Integer, nullable=False),
+    Column("request_hash", Text, nullable=False),
+    Column("parts_total", Integer, nullable=False),
+    Column("parts_done", Integer, nullable=False),
+    Column("max_attempts", Integer, nullable=False),
+    Column("cancel_requested", Boolean, nullable=False),
+    Column("created_at", Moment, nullable=False),
+    Column("started_at", Moment),
+    Column("finished_at", Moment),
+    Column("error", JSONB(none_as_null=True)),
+    Column("result", LargeBinary),
+    ForeignKeyConstraint(
+        ["matrix_id", "revision"],
+        [matrix_revisions.c.matrix_id, matrix_revisions.c.revision],
+    ),
+    CheckConstraint("status IN ('queued', 'running', 'succeeded', 'failed', 'cancelled')", name="status"),
+    CheckConstraint("(status = 'succeeded') = (result IS NOT NULL)", name="result_if_succeeded"),
+    CheckConstraint("(status = 'failed') = (error IS NOT NULL)", name="error_if_failed"),
+    CheckConstraint(f"(status IN {FINAL}) = (finished_at IS NOT NULL)", name="finished_if_final"),
+    CheckConstraint("status <> 'cancelled' OR cancel_requested", name="cancelled_on_request"),
+    CheckConstraint("status <> 'succeeded' OR parts_done = parts_total", name="succeeded_if_complete"),
+    CheckConstraint("status NOT IN ('running', 'succeeded') OR started_at IS NOT NULL", name="started"),
+    CheckConstraint("parts_total > 0 AND parts_done BETWEEN 0 AND parts_total", name="parts"),
+    CheckConstraint("max_attempts > 0", name="max_attempts"),
+    Index("ix_jobs_matrix_id_revision", "matrix_id", "revision"),
+    Index(
+        "uq_jobs_request",
+        "request_hash",
+        unique=True,
+        postgresql_where=text("status IN ('queued', 'running', 'succeeded') AND NOT cancel_requested"),
+    ),
+    Index("ix_jobs_unfinished", "id", postgresql_where=text("status IN ('queued', 'running')")),
+)
+
+# Part number `parts_total` is the assembly; it waits until the others are done.
+parts = Table(
+    "parts",
+    metadata,
+    Column("job_id", Id, ForeignKey(jobs.c.id, ondelete="CASCADE"), primary_key=True),
+    Column("index", Integer, primary_key=True),
+    Column("role", Text, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("spec", JSONB, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("failures", Integer, nullable=False),
+    Column("available_at", Moment, nullable=False),
+    Column("lease_until", Moment),
+    Column("rung_at", Moment),
+    Column("fraction", Double, nullable=False),
+    Column("worker", Text),
+    Column("last_failure", Text),
+    Column("result", LargeBinary),
+    CheckConstraint("role IN ('compute', 'assemble')", name="role"),
+    CheckConstraint(
+        "status IN ('waiting', 'queued', 'running', 'done', 'failed', 'cancelled')", name="status"
+    ),
+    CheckConstraint("status <> 'waiting' OR role = 'assemble'", name="only_assembly_waits"),
+    CheckConstraint("(status = 'running') = (lease_until IS NOT NULL)", name="lease_if_running"),
+    CheckConstraint("result IS NULL OR status = 'done'", name="result_if_done"),
+    CheckConstraint("fraction BETWEEN 0 AND 1", name="fraction"),
+    CheckConstraint("failures BETWEEN 0 AND attempt", name="failures"),
+    Index(
+        "ix_parts_open",
+        "job_id",
+        "index",
+        postgresql_where=text("status IN ('queued', 'running')"),
+    ),
+    postgresql_with={"fillfactor": "70"},
+)
+
+selections = Table(
+    "selections",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("matrix_id", Id, nullable=False),
+    Column("revision", Integer, nullable=False),
+    Column("method", Text, nullable=False),
+    Column("size", Integer, nullable=False),
+    Column("body", JSONB, nullable=False),
+    Column("content_hash", Text, nullable=False),
+    Column("created_at", Moment, nullable=False),
+    ForeignKeyConstraint(
+        ["matrix_id", "revision"],
+        [matrix_revisions.c.matrix_id, matrix_revisions.c.revision],
+    ),
+    Index("ix_selections_matrix_id_revision", "matrix_id", "revision"),
+)
