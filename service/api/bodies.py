@@ -1,0 +1,37 @@
+"""How the bodies that are files look in the OpenAPI document."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from service.schemas.uploads import UploadFields
+
+CSV = "model,q1,q2,q3\ngpt-4,1,1,0\nllama-3-8b,0,1,0\n"
+JSON = {"models": ["gpt-4", "llama-3-8b"], "examples": ["q1", "q2", "q3"], "scores": [[1, 1, 0], [0, 1, 0]]}
+
+_FIELDS = {
+    name: {"type": "string", "description": field.description}
+    for name, field in UploadFields.model_fields.items()
+}
+_BYTES = {"schema": {"type": "string", "format": "binary"}}
+
+UPLOAD_BODY: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "description": "The file's bytes, with any Content-Type; gzip is recognised.",
+        "content": {
+            "text/csv": {"schema": {"type": "string"}, "example": CSV},
+            "application/json": {"schema": {"type": "object"}, "example": JSON},
+            "application/octet-stream": _BYTES,
+            "multipart/form-data": {
+                "schema": {
+                    "type": "object",
+                    "required": ["file"],
+                    "properties": {"file": {"type": "string", "format": "binary"}, **_FIELDS},
+                    "additionalProperties": False,
+                },
+                "encoding": {"file": {"contentType": "application/octet-stream"}},
+            },
+        },
+    }
+}

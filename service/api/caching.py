@@ -1,0 +1,17 @@
+"""Strong entity tags for what never changes."""
+
+from __future__ import annotations
+
+from fastapi import Request, Response
+
+
+def fresh(request: Request, etag: str) -> bool:
+    """Whether the caller has this version already."""
+    given = request.headers.get("if-none-match", "")
+    tags = {tag.strip().removeprefix("W/") for tag in given.split(",")}
+    return "*" in tags or f'"{etag}"' in tags
+
+
+def not_modified(etag: str) -> Response:
+    """The answer to a caller who has it."""
+    return Response(status_code=304, headers={"ETag": f'"{etag}"'})

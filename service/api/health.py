@@ -1,0 +1,52 @@
+"""Is it up, and can it serve: for orchestrators."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from fastapi import APIRouter
+from sqlalchemy import Connection
+
+import migrations
+from service.api.house import HouseDep
+from service.api.route import StrictRoute
+from service.errors import Unavailable
+from service.schemas.health import Live, Ready
+from service.schemas.problems import refusals
+
+router = APIRouter(tags=["operation"], route_class=StrictRoute)
+
+
+@router.get("/livez", responses=refusals())
+async def live() -> Live:
+    """The process answers; nothing else is asked."""
+    return Live(status="ok")
+
+
+@router.get("/readyz", responses=refusals())
+def ready(house: HouseDep) -> Ready:
+    """Whether requests can be served: the database answers and has this release's schema.
+
+    Without the broker the service is `degraded`: jobs are accepted, and start when it is back.
+    """
+    with house.engine.connect() as conn:
+        _check_schema(conn)
+    if house.bell.reachable():
+        return Ready(status="ready", database="ok", broker="ok")
+    return Ready(status="degraded", database="ok", broker="unreachable")
+
+
+def _check_schema(conn: Connection) -> None:
+    found = set(MigrationContext.configure(conn).get_current_heads())
+    if found != _needed():
+        raise Unavailable(
+            f"The database's schema is at {', '.join(sorted(found)) or 'nothing'}, this release needs "
+            f"{', '.join(sorted(_needed()))}: run `tastetest migrate`."
+        )
+
+
+@lru_cache
+def _needed() -> set[str]:
+    return set(ScriptDirectory.from_config(migrations.config()).get_heads())

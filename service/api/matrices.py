@@ -1,0 +1,137 @@
+"""Matrices: upload, read, change one model, delete."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query, Request, Response
+from starlette.concurrency import run_in_threadpool
+
+from service import ingest
+from service.api import caching, views
+from service.api.bodies import UPLOAD_BODY
+from service.api.house import House, HouseDep
+from service.api.pages import Cursor, Limit
+from service.api.route import StrictRoute
+from service.api.upload import Received, limits_of, received
+from service.schemas.matrices import MatrixPage, MatrixUploaded, MatrixView, ModelPage
+from service.schemas.problems import refusals
+from service.schemas.uploads import UploadFields
+from service.store import matrices
+
+router = APIRouter(prefix="/matrices", tags=["matrices"], route_class=StrictRoute)
+
+Fields = Annotated[UploadFields, Query()]
+MatrixId = Annotated[str, Path(description="From `POST /matrices`.")]
+Revision = Annotated[int | None, Query(ge=1, lt=2**31, description="The newest when left out.")]
+NOT_MODIFIED: dict[int | str, dict[str, Any]] = {304: {"description": "You have this version already"}}
+
+
+@router.post("", status_code=201, responses=refusals(400, 409, 413, 415), openapi_extra=UPLOAD_BODY)
+async def create_matrix(
+    request: Request, response: Response, house: HouseDep, fields: Fields
+) -> MatrixUploaded:
+    """Upload the results of many models on one benchmark, in any supported format.
+
+    Send the file's bytes as the body, or as the part `file` of a multipart form;
+    options go in the query or as further fields of the form.
+    """
+    async with received(request, fields.given()) as sent:
+        view = await run_in_threadpool(_create, house, sent)
+    response.headers["Location"] = f"/matrices/{view.id}"
+    return view
+
+
+def _create(house: House, sent: Received) -> MatrixUploaded:
+    upload = _read(house, sent)
+    with house.engine.begin() as conn:
+        record = matrices.create(conn, upload.matrix, name=sent.name)
+    return views.uploaded_view(record, upload)
+
+
+def _read(house: House, sent: Received) -> ingest.Upload:
+    return ingest.read(
+        sent.file, filename=sent.filename, options=sent.options, limits=limits_of(house.settings)
+    )
+
+
+@router.get("", responses=refusals())
+def list_matrices(house: HouseDep, cursor: Cursor = None, limit: Limit = 50) -> MatrixPage:
+    """All matrices, newest first, each at its newest revision."""
+    with house.engine.begin() as conn:
+        return views.matrix_page(matrices.page(conn, cursor, limit))
+
+
+@router.get("/{matrix_id}", response_model=MatrixView, responses=NOT_MODIFIED | refusals(404))
+def get_matrix(
+    matrix_id: MatrixId, request: Request, response: Response, house: HouseDep, revision: Revision = None
+) -> MatrixView | Response:
+    """One matrix, without its cells."""
+    with house.engine.begin() as conn:
+        record = matrices.get(conn, matrix_id, revision)
+    etag = f"{record.content_hash}.{record.revision}"
+    if caching.fresh(request, etag):
+        return caching.not_modified(etag)
+    response.headers["ETag"] = f'"{etag}"'
+    return views.matrix_view(record)
+
+
+@router.get("/{matrix_id}/models", responses=refusals(404))
+def list_models(
+    matrix_id: MatrixId,
+    house: HouseDep,
+    revision: Revision = None,
+    cursor: Cursor = None,
+    limit: Limit = 1000,
+) -> ModelPage:
+    """The models of a matrix by id, each with its accuracy over its scored examples."""
+    with house.engine.begin() as conn:
+        return views.model_page(matrices.models(conn, matrix_id, revision, cursor, limit))
+
+
+@router.put(
+    "/{matrix_id}/models/{model:path}",
+    responses={
+        201: {"model": MatrixUploaded, "description": "A model the matrix did not have before"},
+        **refusals(400, 404, 409, 413, 415),
+    },
+    openapi_extra=UPLOAD_BODY,
+)
+async def put_model(
+    matrix_id: MatrixId,
+    model: Annotated[str, Path(description="The model's id, slashes and all.")],
+    request: Request,
+    response: Response,
+    house: HouseDep,
+    fields: Fields,
+) -> MatrixUploaded:
+    """Add one model's results, or replace them; matched by example id, other models untouched.
+
+    The matrix gets a new revision; earlier ones stay readable.
+    """
+    async with received(request, fields.given() | {"model": model}) as sent:
+        view, created = await run_in_threadpool(_put, house, matrix_id, sent)
+    response.status_code = 201 if created else 200
+    response.headers["Location"] = f"/matrices/{view.id}?revision={view.revision}"
+    return view
+
+
+def _put(house: House, matrix_id: str, sent: Received) -> tuple[MatrixUploaded, bool]:
+    with house.engine.begin() as conn:
+        examples = matrices.examples(conn, matrix_id)
+    upload = _read(house, sent)
+    row = ingest.align(upload.matrix, examples)
+    with house.engine.begin() as conn:
+        record, created = matrices.put_model(conn, matrix_id, row)
+    return views.uploaded_view(record, upload), created
+
+
+@router.delete("/{matrix_id}", status_code=204, response_class=Response, responses=refusals(404, 409))
+def delete_matrix(
+    matrix_id: MatrixId,
+    house: HouseDep,
+    cascade: Annotated[bool, Query(description="Delete its jobs and selections too.")] = False,
+) -> None:
+    """Delete a matrix, with all its revisions."""
+    with house.engine.begin() as conn:
+        matrices.delete(conn, matrix_id, cascade=cascade)

@@ -1,0 +1,57 @@
+"""What the OpenAPI document says beyond the signatures of the routes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+
+from service.schemas.problems import ProblemDocument
+
+DESCRIPTION = """\
+Upload a correctness matrix (models × examples), ask how far apart two models must be for a
+micro-benchmark of a given size to tell them apart (`POST /mdad`), and choose one (`POST /select`).
+
+Scores, accuracies, differences and probabilities are fractions in [0, 1]. Unknown fields and
+parameters are refused. Lists answer `{items, next_cursor}`: send `next_cursor` back as `cursor`
+until it is null. Work that takes time answers 202 with the job's address in `Location`: ask it with
+`?wait=25` until its status is `succeeded`, then take `/result`. Every refusal is an
+`application/problem+json` document (RFC 9457) naming the place and the mend, with a `type` of
+`urn:tastetest:problem:…` for programs. Every answer carries `X-Request-ID`; send your own and it is kept.
+"""
+
+TAGS = [
+    {"name": "matrices", "description": "Results of many models on one benchmark."},
+    {"name": "work", "description": "Requests that workers compute."},
+    {"name": "jobs", "description": "The work's progress and results."},
+    {"name": "selections", "description": "Chosen micro-benchmarks: immutable, with a content hash."},
+    {"name": "operation", "description": "For those who run the service."},
+]
+
+
+def install(app: FastAPI) -> None:
+    """Make `app.openapi()` give the finished document, built once."""
+
+    def openapi() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            app.openapi_schema = _finished(app)
+        return app.openapi_schema
+
+    app.openapi = openapi  # type: ignore[method-assign]
+
+
+def _finished(app: FastAPI) -> dict[str, Any]:
+    document = get_openapi(
+        title=app.title,
+        version=app.version,
+        summary=app.summary,
+        description=app.description,
+        tags=app.openapi_tags,
+        routes=app.routes,
+    )
+    problem = ProblemDocument.model_json_schema(ref_template="#/components/schemas/{model}")
+    schemas = document["components"]["schemas"]
+    schemas |= problem.pop("$defs") | {"ProblemDocument": problem}
+    document["components"]["schemas"] = dict(sorted(schemas.items()))
+    return document

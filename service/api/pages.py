@@ -1,0 +1,11 @@
+"""Parameters of every list."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Query
+
+Cursor = Annotated[str | None, Query(max_length=2000, description="`next_cursor` of the page before.")]
+OfMatrix = Annotated[str | None, Query(description="Only those of this matrix.")]
+Limit = Annotated[int, Query(ge=1, le=1000, description="Most items on the page.")]

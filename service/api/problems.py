@@ -1,0 +1,131 @@
+"""RFC 9457: every answer that is not a success is an application/problem+json document."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Any
+
+import structlog
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import Response
+from sqlalchemy.exc import OperationalError, SQLAlchemyError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+from starlette.exceptions import HTTPException
+from starlette.routing import Match
+from starlette.types import Scope
+
+from service.api.validation import faults_of
+from service.errors import InvalidRequest, Problem, Unavailable
+from service.schemas.problems import PROBLEM_TYPE
+
+log = structlog.get_logger(__name__)
+
+MENDS = {
+    400: "The request is malformed at the level of HTTP; send it again as the documentation shows.",
+    404: "There is nothing at this path; /openapi.json lists what there is.",
+    405: "This path does not take this method; the Allow header lists those it does.",
+}
+
+
+class ProblemResponse(Response):
+    """A problem document, with the request's id for the operators' logs."""
+
+    media_type = "application/problem+json"
+
+
+def problem_response(
+    scope: Scope,
+    *,
+    status: int,
+    slug: str,
+    title: str,
+    detail: str,
+    errors: Sequence[Mapping[str, str]] = (),
+    headers: Mapping[str, str] | None = None,
+) -> ProblemResponse:
+    """Build the document; `errors` holds the offending places."""
+    document = {
+        "type": PROBLEM_TYPE + slug,
+        "title": title,
+        "status": status,
+        "detail": detail,
+        "request_id": scope.get("state", {}).get("request_id", ""),
+        "errors": list(errors),
+    }
+    # A refused name may hold half a surrogate pair, which only an escape can carry.
+    body = json.dumps(document, ensure_ascii=False).encode("utf-8", "backslashreplace")
+    return ProblemResponse(body, status_code=status, headers=dict(headers or {}))
+
+
+def render(scope: Scope, problem: Problem) -> ProblemResponse:
+    """The response to one of our own problems."""
+    return problem_response(
+        scope,
+        status=problem.status,
+        slug=problem.type,
+        title=problem.title,
+        detail=problem.detail,
+        errors=[{"pointer": f.pointer, "code": f.code, "message": f.message} for f in problem.faults],
+        headers={"Retry-After": "5"} if problem.status == HTTPStatus.SERVICE_UNAVAILABLE else None,
+    )
+
+
+def crashed(scope: Scope) -> ProblemResponse:
+    """The response to a defect of ours: nothing of it but the id to find it by."""
+    return render(scope, Problem("A defect of the service, not of your request; report its request_id."))
+
+
+def install(app: FastAPI) -> None:
+    """Give the application a problem document for every way a request can fail."""
+    app.exception_handler(Problem)(_problem)
+    app.exception_handler(HTTPException)(_http)
+    app.exception_handler(RequestValidationError)(_invalid)
+    app.exception_handler(OperationalError)(_database)
+    app.exception_handler(PoolTimeout)(_database)
+
+
+async def _problem(request: Request, exc: Problem) -> Response:
+    return render(request.scope, exc)
+
+
+async def _http(request: Request, exc: HTTPException) -> Response:
+    """Starlette's own errors: no such path, no such method, a malformed body."""
+    phrase = HTTPStatus(exc.status_code).phrase
+    headers = dict(exc.headers or {})
+    if exc.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        headers["Allow"] = ", ".join(_allowed(request))
+    told = exc.detail if exc.detail and exc.detail != phrase else ""
+    return problem_response(
+        request.scope,
+        status=exc.status_code,
+        slug=phrase.lower().replace(" ", "-"),
+        title=phrase,
+        detail=told or MENDS.get(exc.status_code, phrase),
+        headers=headers,
+    )
+
+
+async def _invalid(request: Request, exc: RequestValidationError) -> Response:
+    faults = faults_of(exc.errors(), exc.body)
+    places = "; ".join(f"{f.pointer or 'body'}: {f.message}" for f in faults[:3])
+    more = f"; and {len(faults) - 3} more" if len(faults) > 3 else ""
+    return render(request.scope, InvalidRequest(places + more, faults))
+
+
+async def _database(request: Request, exc: SQLAlchemyError) -> Response:
+    log.warning("database_unavailable", error=str(exc).splitlines()[0])
+    return render(request.scope, Unavailable("The database does not answer; try again in a few seconds."))
+
+
+def _allowed(request: Request) -> list[str]:
+    """Every method some route takes at this path: Starlette itself names the first route's only."""
+    scope: dict[str, Any] = dict(request.scope)
+    return sorted(
+        method
+        for route in request.app.routes
+        for method in getattr(route, "methods", None) or ()
+        if route.matches({**scope, "method": method})[0] is Match.FULL
+    )

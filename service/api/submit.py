@@ -1,0 +1,106 @@
+"""`POST /select` and `POST /mdad`: check the request against the data, then leave it to the workers."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, BackgroundTasks, Body, Response
+from sqlalchemy import Connection
+
+from service.api import views
+from service.api.house import House, HouseDep
+from service.api.route import StrictRoute
+from service.engine.outline import Outline
+from service.engine.plan import PlanError
+from service.errors import Fault, InvalidRequest, NotFound
+from service.jobs.kinds import KINDS
+from service.jobs.submit import submit
+from service.schemas.jobs import JobKind, JobView
+from service.schemas.problems import refusals
+from service.schemas.requests import MdadRequest, SelectRequest
+from service.settings import Settings
+from service.store import matrices
+from service.store.records import JobRecord, MatrixRecord
+
+router = APIRouter(tags=["work"], route_class=StrictRoute)
+
+ID = "0198c0de-7a57-7e57-8000-000000000001"
+SELECT = {"matrix_id": ID, "method": "random", "size": 50, "seed": 1}
+MDAD = {"matrix_id": ID, "methods": ["random", "stratified"], "sizes": [10, 50, 100]}
+ACCEPTED = refusals(404, 409, 413, 415)
+
+
+@router.post("/select", status_code=202, responses=ACCEPTED)
+def submit_select(
+    ask: Annotated[SelectRequest, Body(examples=[SELECT])],
+    response: Response,
+    tasks: BackgroundTasks,
+    house: HouseDep,
+) -> JobView:
+    """Choose a micro-benchmark: the result holds the examples' ids with weights.
+
+    The same request on the same revision finds the same job, and gives the same selection.
+    """
+    return _accept(house, "select", ask, response, tasks)
+
+
+@router.post("/mdad", status_code=202, responses=ACCEPTED)
+def submit_mdad(
+    ask: Annotated[MdadRequest, Body(examples=[MDAD])],
+    response: Response,
+    tasks: BackgroundTasks,
+    house: HouseDep,
+) -> JobView:
+    """Measure the minimum detectable accuracy difference by method and size, and recommend one.
+
+    The same request on the same revision with the same seed finds the same job, and gives the same bytes.
+    """
+    _check_limits(ask, house.settings)
+    return _accept(house, "mdad", ask, response, tasks)
+
+
+def _accept(
+    house: House,
+    kind: JobKind,
+    ask: SelectRequest | MdadRequest,
+    response: Response,
+    tasks: BackgroundTasks,
+) -> JobView:
+    with house.engine.begin() as conn:
+        job, created = _submit(conn, kind, ask)
+    if created:
+        # After the answer: a broker that hangs must not keep the caller waiting.
+        tasks.add_task(house.bell.ring, job.id)
+    response.headers["Location"] = f"/jobs/{job.id}"
+    response.headers["Retry-After"] = "1"
+    return views.job_view(job)
+
+
+def _submit(conn: Connection, kind: JobKind, ask: SelectRequest | MdadRequest) -> tuple[JobRecord, bool]:
+    work = KINDS[kind]
+    matrix = _matrix(conn, ask)
+    settings = ask.model_dump(exclude={"matrix_id", "revision"}, exclude_none=True)
+    try:
+        plan = work.plan(settings, Outline(**matrices.outline(conn, matrix.id, matrix.revision)))
+    except PlanError as exc:
+        raise InvalidRequest(
+            f"{exc.field}: {exc.message}", [Fault(exc.field, "does_not_fit", exc.message)]
+        ) from None
+    return submit(conn, kind=kind, settings=plan.settings, matrix=matrix, parts=work.parts(plan))
+
+
+def _matrix(conn: Connection, ask: SelectRequest | MdadRequest) -> MatrixRecord:
+    try:
+        return matrices.get(conn, ask.matrix_id, ask.revision)
+    except NotFound as exc:
+        field = "/matrix_id" if ask.revision is None else "/revision"
+        raise NotFound(exc.detail, [Fault(field, "not_found", exc.detail)]) from None
+
+
+def _check_limits(ask: MdadRequest, settings: Settings) -> None:
+    if ask.trials > settings.max_trials:
+        message = f"At most {settings.max_trials:,} trials; beyond some 100 the intervals hardly narrow."
+        raise InvalidRequest(f"/trials: {message}", [Fault("/trials", "too_large", message)])
+    if ask.sizes is not None and len(ask.sizes) > settings.max_sizes:
+        message = f"At most {settings.max_sizes} sizes in one request."
+        raise InvalidRequest(f"/sizes: {message}", [Fault("/sizes", "too_many", message)])

@@ -1,0 +1,104 @@
+"""Records of the store as the API tells them."""
+
+from __future__ import annotations
+
+from service.ingest import Upload
+from service.schemas.jobs import JobError, JobLinks, JobPage, JobView, Progress
+from service.schemas.matrices import MatrixPage, MatrixUploaded, MatrixView, ModelPage, ModelView
+from service.schemas.selections import SelectionPage, SelectionView
+from service.store.records import JobRecord, MatrixRecord, ModelRecord, Page, SelectionRecord
+
+
+def matrix_view(record: MatrixRecord) -> MatrixView:
+    """One revision of a matrix."""
+    return MatrixView(
+        id=record.id,
+        name=record.name,
+        revision=record.revision,
+        models=record.n_models,
+        examples=record.n_examples,
+        subtasks=list(record.subtasks),
+        binary=record.binary,
+        missing_cells=record.missing_cells,
+        constant_examples=record.constant_examples,
+        has_confidences=record.has_confidences,
+        has_embeddings=record.has_embeddings,
+        content_hash=record.content_hash,
+        created_at=record.created_at,
+    )
+
+
+def uploaded_view(record: MatrixRecord, upload: Upload) -> MatrixUploaded:
+    """A matrix just stored, with what reading it found."""
+    return MatrixUploaded(**dict(matrix_view(record)), format=upload.format, warnings=list(upload.warnings))
+
+
+def matrix_page(page: Page[MatrixRecord]) -> MatrixPage:
+    """A page of matrices."""
+    return MatrixPage(items=[matrix_view(record) for record in page.items], next_cursor=page.next_cursor)
+
+
+def model_page(page: Page[ModelRecord]) -> ModelPage:
+    """A page of models."""
+    items = [
+        ModelView(
+            model=record.model,
+            accuracy=record.accuracy,
+            scored=record.scored,
+            missing=record.missing,
+            revision=record.revision,
+        )
+        for record in page.items
+    ]
+    return ModelPage(items=items, next_cursor=page.next_cursor)
+
+
+def job_view(record: JobRecord) -> JobView:
+    """A job with its links."""
+    here = f"/jobs/{record.id}"
+    return JobView.model_construct(
+        id=record.id,
+        kind=record.kind,
+        status=record.status,
+        progress=Progress.model_construct(
+            done=record.parts_done, total=record.parts_total, fraction=record.progress
+        ),
+        attempt=record.attempt,
+        cancel_requested=record.cancel_requested,
+        matrix_id=record.matrix_id,
+        revision=record.revision,
+        settings=dict(record.settings),
+        created_at=record.created_at,
+        started_at=record.started_at,
+        finished_at=record.finished_at,
+        error=record.error and JobError.model_validate(dict(record.error)),
+        links=JobLinks.model_construct(
+            self=here,
+            result=f"{here}/result",
+            events=f"{here}/events",
+            cancel=f"{here}/cancel",
+            matrix=f"/matrices/{record.matrix_id}?revision={record.revision}",
+        ),
+    )
+
+
+def job_page(page: Page[JobRecord]) -> JobPage:
+    """A page of jobs."""
+    return JobPage(items=[job_view(record) for record in page.items], next_cursor=page.next_cursor)
+
+
+def selection_view(record: SelectionRecord) -> SelectionView:
+    """A stored selection."""
+    return SelectionView.model_validate(
+        {
+            **record.body,
+            "selection_id": record.id,
+            "content_hash": record.content_hash,
+            "created_at": record.created_at,
+        }
+    )
+
+
+def selection_page(page: Page[SelectionRecord]) -> SelectionPage:
+    """A page of selections."""
+    return SelectionPage(items=[selection_view(r) for r in page.items], next_cursor=page.next_cursor)

@@ -1,0 +1,70 @@
+"""The application: routers, middleware, error handlers and what lives as long as it does."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator
+from importlib.metadata import version
+
+from fastapi import FastAPI
+from fastapi.routing import APIRoute
+
+from service.api import health, jobs, logs, matrices, openapi, problems, selections, submit
+from service.api.house import House
+from service.api.listener import Listener
+from service.api.middleware import BodyLimit, Envelope
+from service.jobs.bell import Bell
+from service.settings import Settings
+from service.store.db import make_engine
+
+
+def create_app(settings: Settings) -> FastAPI:
+    """Build the application; the database is first asked for when it starts.
+
+    Parameters
+    ----------
+    settings : Settings
+        With `database_url`, unless only the OpenAPI document is wanted.
+    """
+    app = FastAPI(
+        title="Tastetest",
+        version=version("tastetest"),
+        summary="How small can your benchmark be, and which comparisons can you still trust?",
+        description=openapi.DESCRIPTION,
+        openapi_tags=openapi.TAGS,
+        lifespan=_lifespan(settings),
+        generate_unique_id_function=_function_name,
+        redirect_slashes=False,
+        redoc_url=None,
+    )
+    for router in (matrices.router, submit.router, jobs.router, selections.router, health.router):
+        app.include_router(router)
+    app.add_middleware(BodyLimit, limit=settings.max_body_bytes)
+    app.add_middleware(Envelope)
+    problems.install(app)
+    openapi.install(app)
+    return app
+
+
+def _lifespan(settings: Settings) -> contextlib.AbstractAsyncContextManager[None]:
+    @contextlib.asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        logs.configure()
+        house = House(
+            settings,
+            make_engine(settings.database_url, pool_size=settings.database_pool, application="tastetest-api"),
+            Listener(settings.database_url),
+            Bell(settings.redis_url),
+        )
+        app.state.house = house
+        try:
+            async with house.listener.running():
+                yield
+        finally:
+            house.engine.dispose()
+
+    return lifespan
+
+
+def _function_name(route: APIRoute) -> str:
+    return route.name

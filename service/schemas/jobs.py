@@ -1,0 +1,66 @@
+"""Jobs as the API tells them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal
+
+from pydantic import Field
+
+from service.schemas.base import Fraction, Tell
+
+JobKind = Literal["mdad", "select"]
+JobStatus = Literal["queued", "running", "succeeded", "failed", "cancelled"]
+
+
+class Progress(Tell):
+    """How far a job is."""
+
+    done: int = Field(description="Parts finished.")
+    total: int = Field(description="Parts in all.")
+    fraction: Fraction = Field(description="Work done, within parts too.")
+
+
+class JobLinks(Tell):
+    """Where to go from a job."""
+
+    self: str
+    result: str
+    events: str
+    cancel: str
+    matrix: str
+
+
+class JobError(Tell):
+    """Why a job failed."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+
+
+class JobView(Tell):
+    """A job: `queued` → `running` → `succeeded`, `failed` or `cancelled`."""
+
+    id: str
+    kind: str = Field(examples=["mdad"])
+    status: JobStatus
+    progress: Progress
+    attempt: int = Field(description="How often a worker took it up; more than the parts when one was lost.")
+    cancel_requested: bool
+    matrix_id: str
+    revision: int
+    settings: dict[str, Any] = Field(description="The request with every default filled in.")
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    error: JobError | None
+    links: JobLinks
+
+
+class JobPage(Tell):
+    """A page of jobs, newest first."""
+
+    items: list[JobView]
+    next_cursor: str | None

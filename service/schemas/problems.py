@@ -1,0 +1,55 @@
+"""The problem document of RFC 9457, as the API tells it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field
+
+from service.schemas.base import Tell
+
+PROBLEM_TYPE = "urn:tastetest:problem:"
+
+
+class Place(Tell):
+    """One offending place of the request."""
+
+    pointer: str = Field(
+        description="JSON pointer into the body, `query/name` for a parameter, "
+        "or the place in an upload, like `row 7, column 'gpt-4'`.",
+        examples=["/sizes/3"],
+    )
+    code: str = Field(description="Stable, for programs.", examples=["too_large"])
+    message: str = Field(description="What is wrong there and how to mend it, for people.")
+
+
+class ProblemDocument(Tell):
+    """Why a request was refused, where, and the mend (RFC 9457)."""
+
+    type: str = Field(description="Stable name of the kind.", examples=[PROBLEM_TYPE + "not-found"])
+    title: str
+    status: int = Field(ge=400, le=599)
+    detail: str
+    request_id: str = Field(description="As in the X-Request-ID header and the service's log.")
+    errors: list[Place]
+
+
+def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """OpenAPI entries for the statuses an operation may refuse with; 500 and 503 always belong."""
+    content = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/ProblemDocument"}}}
+    return {
+        status: {"description": REASONS[status], "content": content}
+        for status in sorted({*statuses, 422, 500, 503})
+    }
+
+
+REASONS = {
+    400: "The request is malformed at the level of HTTP",
+    404: "There is no such resource",
+    409: "The state of the resource forbids this",
+    413: "Larger than this service accepts",
+    415: "The format of the body is not recognised",
+    422: "The request is not valid, or does not fit the data",
+    500: "A defect of the service",
+    503: "The service cannot answer now",
+}

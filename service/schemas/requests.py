@@ -1,0 +1,119 @@
+"""What `POST /select` and `POST /mdad` take."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Discriminator, Field, Tag
+
+from service.schemas.base import Ask, Fraction, one_of
+
+Missing = Literal["error", "drop_examples", "drop_models", "zero"]
+Name = Annotated[str, Field(min_length=1, max_length=500)]
+Seed = Annotated[int, Field(ge=0, lt=2**63)]
+Count = Annotated[int, Field(ge=1, lt=2**31)]
+Options = Annotated[dict[str, Any], Field(description="The method's own options, by name.")]
+
+MISSING = Field(
+    description="What to do with cells that have no score. `error` refuses the request and says what each "
+    "of the others would drop: `drop_examples`, `drop_models`, or `zero`, which counts them as wrong."
+)
+
+
+class _OfMatrix(Ask):
+    matrix_id: Annotated[str, Field(min_length=1, max_length=100, description="From `POST /matrices`.")]
+    revision: Annotated[Count | None, Field(description="Of the matrix; the newest when left out.")] = None
+
+
+class SelectRequest(_OfMatrix):
+    """Choose a micro-benchmark of `size` examples."""
+
+    method: Annotated[
+        Name, Field(description="`random`, `stratified`, …; an unknown one is refused with the list.")
+    ]
+    size: Annotated[Count, Field(description="How many examples to choose.")]
+    seed: Seed = 0
+    source_models: Annotated[
+        list[Name] | None, Field(description="The models to learn from; all when left out.")
+    ] = None
+    estimator: Annotated[
+        Name | None, Field(description="How answers become a full score; the method's own when left out.")
+    ] = None
+    options: Options = Field(default_factory=dict)
+    missing: Annotated[Missing, MISSING] = "error"
+
+
+class MethodSpec(Ask):
+    """A method with its estimator and options."""
+
+    method: Name
+    estimator: Name | None = None
+    options: Options = Field(default_factory=dict)
+    scored_by: Annotated[
+        Literal["scores", "confidences"] | None, Field(description="What the targets' answers are.")
+    ] = None
+    label: Annotated[str | None, Field(max_length=100, description="Names the line of the result.")] = None
+
+
+def _name_or_spec(value: object) -> str | None:
+    return "name" if isinstance(value, str) else "spec" if isinstance(value, dict) else None
+
+
+NameOrSpec = Annotated[
+    Annotated[Name, Tag("name")] | Annotated[MethodSpec, Tag("spec")],
+    Discriminator(
+        _name_or_spec,
+        custom_error_type="no_such_choice",
+        custom_error_message="Should be the name of a method, or an object with method, estimator, options",
+    ),
+]
+
+
+class MdadRequest(_OfMatrix):
+    """Measure how far apart two models must be for a micro-benchmark to tell them apart."""
+
+    methods: Annotated[
+        list[NameOrSpec] | None,
+        Field(min_length=1, max_length=50, description="All that suit the data when left out."),
+    ] = None
+    sizes: Annotated[
+        list[Count] | None,
+        Field(
+            min_length=1,
+            description="By default [10, 25, 50, 100, 250, 500, 1000] as far as the data allow.",
+        ),
+    ] = None
+    trials: Annotated[Count, Field(description="Random splits to measure on.")] = 50
+    probability: Annotated[
+        Fraction, Field(ge=0.5, le=0.999, description="With which a pair must be ordered as it truly is.")
+    ] = 0.8
+    target_mdad: Annotated[Fraction, Field(description="The smallest difference you need to tell apart.")] = (
+        0.02
+    )
+    source_models: Annotated[
+        int | list[str] | list[int] | None,
+        one_of("a number of models, a list of their ids, or a list of numbers for a learning curve"),
+        Field(description="Models the methods learn from: how many, which, or several numbers."),
+    ] = None
+    target_models: Annotated[
+        int | list[str] | Literal["all"] | None,
+        one_of('a number of models, a list of their ids, or "all"'),
+        Field(description="Models the choice is judged on: how many, which, or `all`."),
+    ] = None
+    holdout: Annotated[
+        Fraction, Field(le=0.9, description="Share of examples kept from selection, to judge on new items.")
+    ] = 0.5
+    truth: Annotated[
+        Literal["same_items", "new_items"] | None,
+        Field(description="What the recommendation goes by; `new_items` when any are held out."),
+    ] = None
+    seed: Seed = 0
+    missing: Annotated[Missing, MISSING] = "error"
+    paper_compat: Annotated[
+        bool, Field(description="Count ties as wrong and take the first crossing, as the paper's tables do.")
+    ] = False
+    group: Annotated[
+        list[Name] | None, Field(description="Report agreement among these models only, too.")
+    ] = None
+    by_subtask: bool = False
+    max_size: Annotated[Count | None, Field(description="The largest size you would run.")] = None

@@ -1,0 +1,47 @@
+"""The application on a real server in this process, on the module's database."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+from collections.abc import Iterator
+
+import httpx
+import pytest
+import uvicorn
+
+from service.main import create_app
+from service.settings import Settings
+
+LIMIT = 200_000
+
+
+@contextlib.contextmanager
+def answering(settings: Settings) -> Iterator[httpx.Client]:
+    """A client of an application with these settings, over real HTTP."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        config = uvicorn.Config(
+            create_app(settings), log_config=None, access_log=False, timeout_graceful_shutdown=1
+        )
+        server = uvicorn.Server(config)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        try:
+            port = listener.getsockname()[1]
+            with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30) as client:
+                yield client
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+@pytest.fixture(scope="module")
+def settings(postgres_url: str, redis_url: str) -> Settings:
+    return Settings(database_url=postgres_url, redis_url=redis_url, max_body_bytes=LIMIT)
+
+
+@pytest.fixture(scope="module")
+def api(settings: Settings) -> Iterator[httpx.Client]:
+    with answering(settings) as client:
+        yield client
