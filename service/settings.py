@@ -38,6 +38,9 @@ class Settings(BaseSettings):
     beat_seconds: Annotated[float, Field(gt=0)] = 0.5
     reconcile_seconds: Annotated[float, Field(gt=0)] = 2.0
     requeue_seconds: Annotated[float, Field(gt=0)] = 5.0
+    retry_seconds: Annotated[float, Field(gt=0)] = 1.0
+    retry_seconds_max: Annotated[float, Field(gt=0)] = 60.0
+    shutdown_grace_seconds: Annotated[float, Field(ge=0)] = 5.0
 
 
 @lru_cache

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Engine, create_engine
+from sqlalchemy import Connection, Engine, create_engine, func, select
 
 
 def make_engine(url: str, *, pool_size: int = 10, application: str = "tastetest") -> Engine:
@@ -19,3 +19,8 @@ def make_engine(url: str, *, pool_size: int = 10, application: str = "tastetest"
             "-c idle_in_transaction_session_timeout=60s",
         },
     )
+
+
+def try_lock(conn: Connection, name: str) -> bool:
+    """Take an advisory lock until the transaction ends; False when somebody holds it."""
+    return bool(conn.scalar(select(func.pg_try_advisory_xact_lock(func.hashtextextended(name, 0)))))

@@ -101,16 +101,20 @@ def outline(conn: Connection, matrix_id: str, revision: int | None = None) -> di
     """What a plan needs to know of a revision, without its cells: the fields of the engine's Outline."""
     record = get(conn, matrix_id, revision)
     strata = _strata(conn.scalar(select(matrices.c.strata).where(matrices.c.id == record.id)))
-    names = conn.scalars(select(matrix_rows.c.model).where(_at(record)).order_by(matrix_rows.c.model))
+    r = matrix_rows.c
+    rows = conn.execute(select(r.model, r.missing).where(_at(record)).order_by(r.model)).all()
+    gone = packing.missing_of([row.missing for row in rows if row.missing is not None], record.n_examples)
     return {
-        "models": tuple(names),
+        "models": tuple(row.model for row in rows),
         "n_examples": record.n_examples,
-        "subtask_sizes": tuple(np.bincount(strata, minlength=len(record.subtasks)).tolist()),
+        "subtask_sizes": tuple(np.bincount(strata).tolist()),
         "subtasks": record.subtasks,
         "binary": record.binary,
         "missing_cells": record.missing_cells,
         "confidences": record.has_confidences,
         "embeddings": record.has_embeddings,
+        "incomplete_models": tuple(row.model for row in rows if row.missing is not None),
+        "incomplete_examples": 0 if gone is None else int(gone.any(axis=0).sum()),
     }
 
 
@@ -157,7 +161,9 @@ def put_model(conn: Connection, matrix_id: str, row: Matrix) -> tuple[MatrixReco
         Whether the model is new to the matrix.
     """
     known = cursors.known_id(matrix_id, "matrix")
-    held = conn.execute(select(matrices).where(matrices.c.id == known).with_for_update()).one_or_none()
+    held = conn.execute(
+        select(matrices).where(matrices.c.id == known).with_for_update(key_share=True)
+    ).one_or_none()
     if held is None:
         raise NotFound(f"There is no matrix {matrix_id!r}.")
     packed = packing.pack(row, 0)

@@ -92,3 +92,22 @@ class SelectionRecord:
     body: Mapping[str, Any]
     content_hash: str
     created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One attempt at one part: the right to write its result until the lease runs out.
+
+    `spec` is what the part computes; None for the assembly of the others' results.
+    """
+
+    job_id: str
+    index: int
+    attempt: int
+    kind: str
+    settings: Mapping[str, Any]
+    matrix_id: str
+    revision: int
+    content_hash: str
+    request_hash: str
+    spec: Mapping[str, Any] | None

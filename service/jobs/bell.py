@@ -1,0 +1,67 @@
+"""Ring the workers: a hint that something is queued, never the record of it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any
+
+import structlog
+from celery import Celery
+from kombu import Connection
+
+from service.jobs import broker
+from service.settings import get_settings
+
+log = structlog.get_logger(__name__)
+
+
+class Bell:
+    """Rings over one pool of connections and counts the rings that did not get through."""
+
+    def __init__(self, redis_url: str) -> None:
+        self._app = broker.connect(Celery("tastetest.bell", set_as_current=False), redis_url)
+        self._lock = threading.Lock()
+        self.failures = 0
+
+    def ring(self, job_id: str, index: int = 0) -> None:
+        """Ask some worker to look at a part; never raises. Ring after the commit, off the event loop."""
+        queue = broker.MORE if index else broker.FIRST
+        try:
+            self._app.send_task(broker.WORK, args=(job_id, index), queue=queue, ignore_result=True)
+        except Exception as error:
+            # Whatever it was, the reconciler will ring again.
+            with self._lock:
+                self.failures += 1
+            log.warning("ring failed", job_id=job_id, part=index, error=repr(error))
+
+    def ring_all(self, parts: Iterable[tuple[str, int]]) -> None:
+        """Ring for several parts."""
+        for job_id, index in parts:
+            self.ring(job_id, index)
+
+    def waiting(self) -> int:
+        """Rings nobody has answered yet; 0 too when Redis does not say."""
+        try:
+            with self._app.connection_for_write() as connection:
+                return sum(_length(connection, queue) for queue in broker.WORK_QUEUES)
+        except Exception as error:
+            log.warning("cannot count rings", error=repr(error))
+            return 0
+
+
+def _length(connection: Connection, queue: str) -> int:
+    channel: Any = connection.default_channel
+    return int(channel.queue_declare(queue).message_count)
+
+
+@lru_cache
+def default() -> Bell:
+    """The process's bell."""
+    return Bell(get_settings().redis_url)
+
+
+def ring(job_id: str, index: int = 0) -> None:
+    """Ring the process's bell."""
+    default().ring(job_id, index)

@@ -1,0 +1,42 @@
+"""Celery's settings, the same for who rings and who answers.
+
+Redis is a doorbell: messages carry ids only, are acknowledged when taken, and may
+be lost or doubled without harm, because the truth is in Postgres. So no result
+backend, no retries, no delays: those live in the row.
+"""
+
+from __future__ import annotations
+
+from celery import Celery
+
+WORK = "tastetest.work"
+RECONCILE = "tastetest.reconcile"
+
+# One for each job's first part and for assemblies, one for all other parts, taken in turn:
+# so a job of many parts does not keep small jobs waiting.
+FIRST = "tastetest.first"
+MORE = "tastetest.more"
+CONTROL = "tastetest.control"
+WORK_QUEUES = (FIRST, MORE)
+
+
+def connect(app: Celery, redis_url: str) -> Celery:
+    """Point an app at Redis; a frozen or dead one fails in seconds instead of hanging."""
+    app.conf.update(
+        broker_url=redis_url,
+        broker_transport_options={
+            "socket_timeout": 5,
+            "socket_connect_timeout": 1,
+            "socket_keepalive": True,
+            "health_check_interval": 30,
+        },
+        broker_connection_timeout=1,
+        broker_connection_retry_on_startup=True,
+        task_default_queue=CONTROL,
+        task_create_missing_queues=True,
+        task_publish_retry=False,
+        task_ignore_result=True,
+        task_serializer="json",
+        accept_content=["json"],
+    )
+    return app

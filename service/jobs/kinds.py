@@ -1,0 +1,128 @@
+"""What a job can be: how its request becomes a plan, parts and a result."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID, uuid5
+
+from sqlalchemy import Connection
+
+from service.engine.matrix import Matrix
+from service.engine.outline import Outline
+from service.engine.plan import Plan, SelectPlan, mdad_plan, select_plan
+from service.jobs.canonical import canonical_json
+from service.store import selections
+from service.store.records import Claim
+
+# Part of every request's hash: raise it when the same request would give other numbers.
+ENGINE_VERSION = "1"
+
+_SELECTIONS = UUID("5f9c7a52-6a0e-5d0b-9d52-3f1f3d3f7a11")
+
+Check = Callable[[float], None]
+Keep = Callable[[Connection], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind of job.
+
+    Attributes
+    ----------
+    plan : (settings, outline) → plan
+        Refuses what does not fit the data.
+    parts : plan → JSON specs
+        Independent pieces of the work.
+    run : (matrix, plan, spec, check) → bytes
+        One piece.
+    assemble : (matrix, plan, pieces, check) → JSON
+        The result, from all pieces in order.
+    """
+
+    plan: Callable[[Mapping[str, Any], Outline], Any]
+    parts: Callable[[Any], list[dict[str, Any]]]
+    run: Callable[[Matrix, Any, Mapping[str, Any], Check], bytes]
+    assemble: Callable[[Matrix, Any, Sequence[bytes], Check], dict[str, Any]]
+
+
+def _mdad_parts(plan: Plan) -> list[dict[str, Any]]:
+    from service.engine import experiment
+
+    return experiment.parts(plan)
+
+
+def _mdad_run(matrix: Matrix, plan: Plan, spec: Mapping[str, Any], check: Check) -> bytes:
+    from service.engine import experiment
+
+    return experiment.run_part(matrix, plan, spec, check)
+
+
+def _mdad_assemble(matrix: Matrix, plan: Plan, pieces: Sequence[bytes], check: Check) -> dict[str, Any]:
+    from service.engine import experiment
+
+    return experiment.assemble(matrix, plan, list(pieces), check)
+
+
+def _select_parts(plan: object) -> list[dict[str, Any]]:
+    return [{}]
+
+
+def _select_run(matrix: Matrix, plan: SelectPlan, spec: Mapping[str, Any], check: Check) -> bytes:
+    from service.engine.selection import select
+
+    return canonical_json(select.run(matrix, plan, check))
+
+
+def _select_assemble(
+    matrix: Matrix, plan: SelectPlan, pieces: Sequence[bytes], check: Check
+) -> dict[str, Any]:
+    chosen: dict[str, Any] = json.loads(pieces[0])
+    return chosen
+
+
+KINDS: dict[str, Kind] = {
+    "mdad": Kind(mdad_plan, _mdad_parts, _mdad_run, _mdad_assemble),
+    "select": Kind(select_plan, _select_parts, _select_run, _select_assemble),
+}
+
+
+def run(matrix: Matrix, part: Claim, check: Check) -> bytes:
+    """Compute one part; the matrix is complete."""
+    kind = KINDS[part.kind]
+    plan = kind.plan(part.settings, Outline.of(matrix))
+    return kind.run(matrix, plan, part.spec or {}, check)
+
+
+def assemble(matrix: Matrix, part: Claim, pieces: Sequence[bytes], check: Check) -> tuple[bytes, Keep | None]:
+    """The job's result as stored, and what to keep beside it in the same transaction."""
+    kind = KINDS[part.kind]
+    plan = kind.plan(part.settings, Outline.of(matrix))
+    body = kind.assemble(matrix, plan, pieces, check)
+    body["matrix"] = {"id": part.matrix_id, "revision": part.revision, "content_hash": part.content_hash}
+    if part.kind != "select":
+        return canonical_json(body), None
+    body["content_hash"] = hashlib.sha256(canonical_json(body)).hexdigest()
+    body["selection_id"] = selection_id(part.request_hash)
+    return canonical_json(body), lambda conn: _keep_selection(conn, part, body)
+
+
+def selection_id(request_hash: str) -> str:
+    """Derived from the request, so that the same request names the same selection for ever."""
+    return str(uuid5(_SELECTIONS, request_hash))
+
+
+def _keep_selection(conn: Connection, part: Claim, body: Mapping[str, Any]) -> None:
+    selections.add(
+        conn,
+        selection_id=body["selection_id"],
+        matrix_id=part.matrix_id,
+        revision=part.revision,
+        method=part.settings["method"],
+        size=part.settings["size"],
+        body=body,
+        content_hash=body["content_hash"],
+    )

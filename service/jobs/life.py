@@ -1,0 +1,190 @@
+"""The life of a job: every step of it one transaction, or one statement.
+
+    job    queued → running → succeeded | failed | cancelled;  running → queued on retry
+    part   queued → running → done | failed | cancelled;       running → queued on retry
+    last   waiting → running, in the transaction that finishes the last other part
+
+A step of a part is fenced by its attempt: whoever lost the lease writes nothing.
+The schema forbids every transition that is not drawn here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from sqlalchemy import Connection, func
+
+from service.errors import Conflict, NotFound
+from service.jobs import failures
+from service.settings import Settings
+from service.store import cursors, jobs, parts
+from service.store.parts import HeldJob, PartKey
+from service.store.records import Claim, JobRecord
+
+LOST = "its worker died or stopped answering"
+
+
+class Fenced(Exception):
+    """The part is no longer this worker's: its lease ran out, or the job has ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """How long a worker may be silent, and how long a part rests after a failure."""
+
+    lease: timedelta
+    rest: timedelta
+    longest_rest: timedelta
+
+    @classmethod
+    def of(cls, settings: Settings) -> Terms:
+        """The terms this service is set to."""
+        return cls(
+            lease=timedelta(seconds=settings.lease_seconds),
+            rest=timedelta(seconds=settings.retry_seconds),
+            longest_rest=timedelta(seconds=settings.retry_seconds_max),
+        )
+
+    def after(self, failures: int) -> timedelta:
+        """Rest after so many failures: doubling, up to the longest."""
+        rest: timedelta = self.rest * 2.0 ** min(failures - 1, 20)
+        return min(rest, self.longest_rest)
+
+
+def claim(
+    conn: Connection, job_id: str, index: int, *, worker: str, terms: Terms
+) -> tuple[Claim | None, list[tuple[str, int]]]:
+    """Take a part if it is to be had; and the parts to ring for after the commit.
+
+    The API rings once a job, for its first part; whoever takes that rings for the others.
+    """
+    claimed = parts.claim(conn, job_id, index, worker=worker, lease=terms.lease)
+    if claimed is None or index > 0:
+        return claimed, []
+    return claimed, [(job_id, other) for other in parts.unrung(conn, job_id)]
+
+
+def finish_part(conn: Connection, part: Claim, result: bytes, *, worker: str, terms: Terms) -> Claim | None:
+    """Store a part's result; the claim to assemble when it was the last."""
+    job = _hold(conn, part)
+    if job.cancel_requested:
+        _leave_cancelled(conn, job, part)
+        return None
+    _leave(conn, part, status="done", result=result, fraction=1.0)
+    if not parts.count_done(conn, job.id):
+        return None
+    return parts.claim_assembly(conn, job.id, worker=worker, lease=terms.lease)
+
+
+def finish_job(
+    conn: Connection, part: Claim, result: bytes, keep: Callable[[Connection], None] | None = None
+) -> None:
+    """Store the job's result, and what else it leaves (`keep`), in the same transaction."""
+    job = _hold(conn, part)
+    if job.cancel_requested:
+        _leave_cancelled(conn, job, part)
+        return
+    _leave(conn, part, status="done", fraction=1.0)
+    if keep is not None:
+        keep(conn)
+    parts.end_job(conn, job.id, "succeeded", result=result)
+
+
+def fail(conn: Connection, part: Claim | PartKey, problem: Mapping[str, Any]) -> None:
+    """End the job: this part can never succeed."""
+    job = _hold(conn, part)
+    if job.cancel_requested:
+        _leave_cancelled(conn, job, part)
+        return
+    _leave(conn, part, status="failed", last_failure=str(problem["detail"]))
+    _end_failed(conn, job, problem)
+
+
+def retry(conn: Connection, part: Claim | PartKey, cause: str, terms: Terms) -> None:
+    """Count a failure that another attempt may mend; the last one allowed ends the job."""
+    job = _hold(conn, part)
+    before = parts.failures(conn, part)
+    if before is None:
+        raise Fenced
+    if job.cancel_requested:
+        _leave_cancelled(conn, job, part)
+        return
+    count = before + 1
+    if count >= job.max_attempts:
+        _leave(conn, part, status="failed", failures=count, last_failure=cause)
+        _end_failed(conn, job, failures.exhausted(count, cause))
+        return
+    rested = func.now() + terms.after(count)
+    _requeue(conn, job, part, failures=count, last_failure=cause, available_at=rested)
+
+
+def hand_back(conn: Connection, part: Claim) -> None:
+    """Leave a part to others, through no fault of its own."""
+    job = _hold(conn, part)
+    if job.cancel_requested:
+        _leave_cancelled(conn, job, part)
+        return
+    _requeue(conn, job, part, available_at=func.now())
+
+
+def stop_cancelled(conn: Connection, part: Claim) -> None:
+    """The worker has stopped because cancellation was asked for."""
+    _leave_cancelled(conn, _hold(conn, part), part)
+
+
+def cancel(conn: Connection, job_id: str) -> JobRecord:
+    """Ask for the job to stop; at once when nobody works on it, else when its workers have stopped.
+
+    Raises
+    ------
+    NotFound
+        No such job.
+    Conflict
+        It has succeeded or failed.
+    """
+    job = parts.hold_job(conn, cursors.known_id(job_id, "job"))
+    if job is None:
+        raise NotFound(f"There is no job {job_id!r}.")
+    if job.status in ("succeeded", "failed"):
+        raise Conflict(f"The job has {job.status}; there is nothing left to cancel.")
+    if job.status != "cancelled":
+        parts.set_job(conn, job.id, cancel_requested=True)
+        parts.cancel_open(conn, job.id, also_running=False)
+        _end_if_stopped(conn, job)
+    return jobs.get(conn, job.id)
+
+
+def _hold(conn: Connection, part: Claim | PartKey) -> HeldJob:
+    job = parts.hold_job(conn, part.job_id)
+    if job is None:
+        raise Fenced
+    return job
+
+
+def _leave(conn: Connection, part: Claim | PartKey, **values: object) -> None:
+    if not parts.leave(conn, part, **values):
+        raise Fenced
+
+
+def _leave_cancelled(conn: Connection, job: HeldJob, part: Claim | PartKey) -> None:
+    _leave(conn, part, status="cancelled")
+    _end_if_stopped(conn, job)
+
+
+def _end_if_stopped(conn: Connection, job: HeldJob) -> None:
+    if not parts.running(conn, job.id):
+        parts.end_job(conn, job.id, "cancelled")
+
+
+def _end_failed(conn: Connection, job: HeldJob, problem: Mapping[str, Any]) -> None:
+    parts.cancel_open(conn, job.id, also_running=True)
+    parts.end_job(conn, job.id, "failed", error=problem)
+
+
+def _requeue(conn: Connection, job: HeldJob, part: Claim | PartKey, **values: object) -> None:
+    _leave(conn, part, status="queued", rung_at=None, **values)
+    if not parts.running(conn, job.id):
+        parts.set_job(conn, job.id, status="queued")

@@ -1,0 +1,50 @@
+"""Put right what died: lost parts go back to the queue or end their job, unheard rings are repeated."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from datetime import timedelta
+
+from sqlalchemy import Engine
+
+from service.jobs import life
+from service.jobs.bell import Bell
+from service.settings import Settings
+from service.store import parts
+from service.store.db import try_lock
+from service.store.parts import PartKey
+
+# As many as one run takes on; the next comes soon.
+BATCH = 500
+# While rings wait in Redis their parts are not forgotten, only late: then ring again this much later.
+PATIENCE = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What one run found: leases that had run out, and parts rung again."""
+
+    expired: int
+    rung: int
+
+
+def reconcile(engine: Engine, bell: Bell, settings: Settings) -> Report | None:
+    """One run; None when another reconciler is at it."""
+    with engine.begin() as guard:
+        if not try_lock(guard, "tastetest.reconcile"):
+            return None
+        lost = parts.lost(guard, BATCH)
+        for part in lost:
+            _count_lost(engine, part, life.Terms.of(settings))
+        older = timedelta(seconds=settings.requeue_seconds) * (PATIENCE if bell.waiting() else 1)
+        with engine.begin() as conn:
+            unheard = parts.unheard(conn, older=older, limit=BATCH)
+    bell.ring_all(unheard)
+    return Report(expired=len(lost), rung=len(unheard))
+
+
+def _count_lost(engine: Engine, part: PartKey, terms: life.Terms) -> None:
+    # Fenced: it was finished or taken back since we looked.
+    with contextlib.suppress(life.Fenced), engine.begin() as conn:
+        life.retry(conn, part, life.LOST, terms)

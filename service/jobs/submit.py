@@ -1,0 +1,72 @@
+"""Ask for a job: its row and its parts in one transaction, at most one for equal requests."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Connection
+
+from service.errors import Conflict
+from service.jobs.canonical import canonical_json
+from service.jobs.kinds import ENGINE_VERSION
+from service.settings import get_settings
+from service.store import jobs
+from service.store.records import JobRecord, MatrixRecord
+
+# A rival can end between our insert and our look; once more is then enough in practice.
+_TRIES = 5
+
+
+def submit(
+    conn: Connection,
+    *,
+    kind: str,
+    settings: Mapping[str, Any],
+    matrix: MatrixRecord,
+    parts: Sequence[Mapping[str, Any]],
+) -> tuple[JobRecord, bool]:
+    """Add a job, or find the unfinished or succeeded one of the same request.
+
+    Ring `service.jobs.bell` after the commit when it was created.
+
+    Returns
+    -------
+    job : JobRecord
+    created : bool
+
+    Raises
+    ------
+    NotFound
+        The matrix was deleted meanwhile.
+    """
+    request = request_hash(kind, settings, matrix)
+    jobs.share_matrix(conn, matrix)
+    for _ in range(_TRIES):
+        added = jobs.add(
+            conn,
+            kind=kind,
+            settings=settings,
+            matrix=matrix,
+            request_hash=request,
+            specs=parts,
+            max_attempts=get_settings().max_attempts,
+        )
+        if added is not None:
+            return added, True
+        equal = jobs.find_equal(conn, request)
+        if equal is not None:
+            return equal, False
+    raise Conflict("Jobs of this very request start and end at this moment; send it again.")
+
+
+def request_hash(kind: str, settings: Mapping[str, Any], matrix: MatrixRecord) -> str:
+    """SHA-256 of all that decides the result's bytes."""
+    asked = {
+        "engine": ENGINE_VERSION,
+        "kind": kind,
+        "settings": settings,
+        "matrix": {"id": matrix.id, "revision": matrix.revision, "content_hash": matrix.content_hash},
+    }
+    return hashlib.sha256(canonical_json(asked)).hexdigest()

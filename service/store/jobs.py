@@ -1,0 +1,168 @@
+"""Jobs as callers see them, and their submission. What happens to their parts is in `parts`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import orjson
+from sqlalchemy import Connection, Row, Select, and_, case, func, lateral, select, text, true
+from sqlalchemy.dialects.postgresql import insert as insert_or
+from uuid6 import uuid7
+
+from service.errors import Conflict, NotFound
+from service.store import cursors
+from service.store.records import JobRecord, MatrixRecord, Page
+from service.store.tables import jobs, matrices, matrix_revisions, parts
+
+# The predicate of the unique index: at most one of these for each request.
+_REUSABLE = text("status IN ('queued', 'running', 'succeeded') AND NOT cancel_requested")
+
+# The last is the assembly. The first counts as rung: whoever submits rings for it after the commit.
+_ADD_PARTS = text("""
+INSERT INTO parts (job_id, index, role, status, spec, attempt, failures, available_at, rung_at, fraction)
+SELECT
+    :job_id, place - 1,
+    CASE WHEN place = count(*) OVER () THEN 'assemble' ELSE 'compute' END,
+    CASE WHEN place = count(*) OVER () THEN 'waiting' ELSE 'queued' END,
+    spec, 0, 0, now(), CASE WHEN place = 1 THEN now() END, 0
+FROM jsonb_array_elements(CAST(:specs AS jsonb)) WITH ORDINALITY AS listed(spec, place)
+""")
+
+
+def get(conn: Connection, job_id: str) -> JobRecord:
+    """One job with its progress.
+
+    Raises
+    ------
+    NotFound
+        No such job.
+    """
+    row = conn.execute(_records().where(jobs.c.id == cursors.known_id(job_id, "job"))).one_or_none()
+    if row is None:
+        raise NotFound(f"There is no job {job_id!r}.")
+    return _record(row)
+
+
+def page(
+    conn: Connection,
+    cursor: str | None,
+    limit: int,
+    *,
+    status: str | None = None,
+    kind: str | None = None,
+    matrix_id: str | None = None,
+) -> Page[JobRecord]:
+    """Jobs, newest first."""
+    query = _records().order_by(jobs.c.id.desc()).limit(limit + 1)
+    if cursor is not None:
+        query = query.where(jobs.c.id < cursors.decode_id(cursor))
+    if status is not None:
+        query = query.where(jobs.c.status == status)
+    if kind is not None:
+        query = query.where(jobs.c.kind == kind)
+    if matrix_id is not None:
+        query = query.where(jobs.c.matrix_id == cursors.known_id(matrix_id, "matrix"))
+    found = [_record(row) for row in conn.execute(query)]
+    return cursors.page(found, [job.id for job in found], limit)
+
+
+def result(conn: Connection, job_id: str) -> bytes:
+    """The result as it was stored.
+
+    Raises
+    ------
+    Conflict
+        The job has not succeeded, or not yet.
+    """
+    known = cursors.known_id(job_id, "job")
+    row = conn.execute(select(jobs.c.status, jobs.c.result).where(jobs.c.id == known)).one_or_none()
+    if row is None:
+        raise NotFound(f"There is no job {job_id!r}.")
+    if row.result is None:
+        raise Conflict(f"The job is {row.status}: it has no result.")
+    return bytes(row.result)
+
+
+def find_equal(conn: Connection, request_hash: str) -> JobRecord | None:
+    """The unfinished or succeeded job of this very request."""
+    row = conn.execute(_records().where(jobs.c.request_hash == request_hash, _REUSABLE)).one_or_none()
+    return None if row is None else _record(row)
+
+
+def share_matrix(conn: Connection, matrix: MatrixRecord) -> None:
+    """Keep the matrix's deletion out until this transaction ends.
+
+    Raises
+    ------
+    NotFound
+        It was deleted since `matrix` was read.
+    """
+    m, r = matrices.c, matrix_revisions.c
+    held = conn.execute(
+        select(m.id)
+        .join(matrix_revisions, and_(r.matrix_id == m.id, r.revision == matrix.revision))
+        .where(m.id == matrix.id)
+        .with_for_update(read=True, key_share=True)
+    ).one_or_none()
+    if held is None:
+        raise NotFound(f"There is no matrix {matrix.id!r} in revision {matrix.revision} any more.")
+
+
+def add(
+    conn: Connection,
+    *,
+    kind: str,
+    settings: Mapping[str, Any],
+    matrix: MatrixRecord,
+    request_hash: str,
+    specs: Sequence[Mapping[str, Any]],
+    max_attempts: int,
+) -> JobRecord | None:
+    """Add a job with its parts; None when an equal one stands already."""
+    job_id = str(uuid7())
+    added = conn.scalar(
+        insert_or(jobs)
+        .values(
+            id=job_id,
+            kind=kind,
+            status="queued",
+            settings=dict(settings),
+            matrix_id=matrix.id,
+            revision=matrix.revision,
+            request_hash=request_hash,
+            parts_total=len(specs),
+            parts_done=0,
+            max_attempts=max_attempts,
+            cancel_requested=False,
+            created_at=func.now(),
+        )
+        .on_conflict_do_nothing(index_elements=["request_hash"], index_where=_REUSABLE)
+        .returning(jobs.c.id)
+    )
+    if added is None:
+        return None
+    conn.execute(_ADD_PARTS, {"job_id": job_id, "specs": orjson.dumps([*specs, {}]).decode()})
+    return get(conn, job_id)
+
+
+def _records() -> Select[Any]:
+    p = parts.c
+    # Read from the parts, not kept on the job: nothing to contend for, nothing to drift.
+    state = lateral(
+        select(
+            func.coalesce(func.avg(p.fraction).filter(p.role == "compute"), 0.0).label("fraction"),
+            func.coalesce(func.max(p.attempt), 0).label("attempt"),
+        ).where(p.job_id == jobs.c.id)
+    )
+    j = jobs.c
+    progress = case((j.status == "succeeded", 1.0), else_=state.c.fraction)
+    return select(
+        j.id, j.kind, j.status, j.settings, j.matrix_id, j.revision, j.parts_total, j.parts_done,
+        progress.label("progress"), state.c.attempt, j.cancel_requested, j.created_at, j.started_at,
+        j.finished_at, j.error,
+    ).select_from(jobs.join(state, true()))  # fmt: skip
+
+
+def _record(row: Row[Any]) -> JobRecord:
+    return JobRecord(**row._mapping)

@@ -1,0 +1,208 @@
+"""The steps of a part's life, each one statement; `service.jobs.life` joins them into transactions.
+
+Lock order is always job, then part, so that no two of them can deadlock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, and_, exists, func, select, update
+
+from service.store.records import UNFINISHED, Claim
+from service.store.tables import jobs, matrix_revisions, parts
+
+_CLAIM = (
+    parts.c.job_id, parts.c.index, parts.c.attempt, parts.c.role, parts.c.spec,
+    jobs.c.kind, jobs.c.settings, jobs.c.matrix_id, jobs.c.revision, jobs.c.request_hash,
+    matrix_revisions.c.content_hash,
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class HeldJob:
+    """A job whose row this transaction has locked."""
+
+    id: str
+    status: str
+    parts_done: int
+    parts_total: int
+    cancel_requested: bool
+    max_attempts: int
+
+
+@dataclass(frozen=True, slots=True)
+class PartKey:
+    """A part at one attempt."""
+
+    job_id: str
+    index: int
+    attempt: int
+
+
+def claim(conn: Connection, job_id: str, index: int, *, worker: str, lease: timedelta) -> Claim | None:
+    """Take a queued part: one conditional UPDATE, so a second ring takes nothing."""
+    ready = and_(_is(job_id, index), parts.c.status == "queued", parts.c.available_at <= func.now())
+    held = (
+        update(jobs)
+        .where(jobs.c.id == job_id, jobs.c.status.in_(UNFINISHED), ~jobs.c.cancel_requested)
+        .where(exists().where(ready))
+        .values(status="running", started_at=func.coalesce(jobs.c.started_at, func.now()))
+        .returning(jobs.c.id)
+        .cte("held")
+    )
+    return _take(conn, and_(ready, parts.c.job_id == held.c.id), worker, lease)
+
+
+def claim_assembly(conn: Connection, job_id: str, *, worker: str, lease: timedelta) -> Claim | None:
+    """Take the assembly at once, in the transaction that finished the last part."""
+    waiting = and_(parts.c.job_id == job_id, parts.c.role == "assemble", parts.c.status == "waiting")
+    return _take(conn, waiting, worker, lease)
+
+
+def unrung(conn: Connection, job_id: str) -> Sequence[int]:
+    """Queued parts for which nobody has been rung; from now on they count as rung."""
+    fresh = and_(parts.c.job_id == job_id, parts.c.status == "queued", parts.c.rung_at.is_(None))
+    return conn.scalars(update(parts).where(fresh).values(rung_at=func.now()).returning(parts.c.index)).all()
+
+
+def beat(conn: Connection, part: Claim, *, fraction: float, lease: timedelta) -> bool | None:
+    """Renew the lease; whether cancellation was asked for, or None when the part is no longer ours."""
+    cancelled: bool | None = conn.scalar(
+        update(parts)
+        .where(_held_by(part), jobs.c.id == parts.c.job_id)
+        .values(lease_until=func.now() + lease, fraction=func.greatest(parts.c.fraction, fraction))
+        .returning(jobs.c.cancel_requested)
+    )
+    return cancelled
+
+
+def hold_job(conn: Connection, job_id: str) -> HeldJob | None:
+    """Lock the job until the transaction ends."""
+    j = jobs.c
+    columns = (j.id, j.status, j.parts_done, j.parts_total, j.cancel_requested, j.max_attempts)
+    row = conn.execute(select(*columns).where(j.id == job_id).with_for_update(key_share=True)).one_or_none()
+    return None if row is None else HeldJob(**row._mapping)
+
+
+def leave(conn: Connection, part: Claim | PartKey, **values: object) -> bool:
+    """End this attempt, setting the part's columns; False when the part is no longer ours."""
+    ended = update(parts).where(_held_by(part)).values(lease_until=None, **values)
+    return conn.execute(ended).rowcount == 1
+
+
+def failures(conn: Connection, part: Claim | PartKey) -> int | None:
+    """How often the part failed before this attempt; None when the part is no longer ours."""
+    return conn.scalar(select(parts.c.failures).where(_held_by(part)))
+
+
+def count_done(conn: Connection, job_id: str) -> bool:
+    """One more part is done; whether it was the last."""
+    row = conn.execute(
+        update(jobs)
+        .where(jobs.c.id == job_id)
+        .values(parts_done=jobs.c.parts_done + 1)
+        .returning(jobs.c.parts_done, jobs.c.parts_total)
+    ).one()
+    return bool(row.parts_done == row.parts_total)
+
+
+def results(conn: Connection, job_id: str) -> list[bytes]:
+    """What the parts computed, in their order."""
+    mine = and_(parts.c.job_id == job_id, parts.c.role == "compute")
+    return list(conn.scalars(select(parts.c.result).where(mine).order_by(parts.c.index)))
+
+
+def running(conn: Connection, job_id: str) -> bool:
+    """Whether somebody works on a part of this job."""
+    return bool(conn.scalar(select(exists().where(parts.c.job_id == job_id, parts.c.status == "running"))))
+
+
+def cancel_open(conn: Connection, job_id: str, *, also_running: bool) -> None:
+    """Cancel the parts nobody has begun, and those running too when asked: their workers are fenced out."""
+    open_ = ["waiting", "queued", "running"] if also_running else ["waiting", "queued"]
+    mine = and_(parts.c.job_id == job_id, parts.c.status.in_(open_))
+    conn.execute(update(parts).where(mine).values(status="cancelled", lease_until=None))
+
+
+def set_job(conn: Connection, job_id: str, **values: object) -> None:
+    """Set columns of a job this transaction holds."""
+    conn.execute(update(jobs).where(jobs.c.id == job_id).values(**values))
+
+
+def end_job(
+    conn: Connection,
+    job_id: str,
+    status: str,
+    *,
+    result: bytes | None = None,
+    error: Mapping[str, Any] | None = None,
+) -> None:
+    """Give the job its final status; the parts' own results have served and go."""
+    problem = None if error is None else dict(error)
+    set_job(conn, job_id, status=status, result=result, error=problem, finished_at=func.now())
+    conn.execute(
+        update(parts).where(parts.c.job_id == job_id, parts.c.result.isnot(None)).values(result=None)
+    )
+
+
+def lost(conn: Connection, limit: int) -> list[PartKey]:
+    """Running parts whose lease ran out."""
+    p = parts.c
+    dead = select(p.job_id, p.index, p.attempt).where(p.status == "running", p.lease_until < func.now())
+    return [PartKey(**row._mapping) for row in conn.execute(dead.limit(limit))]
+
+
+def unheard(conn: Connection, *, older: timedelta, limit: int) -> list[tuple[str, int]]:
+    """Queued parts that are ready and were never rung, or not for this long; they count as rung now."""
+    p = parts.c
+    stale = (
+        select(p.job_id, p.index)
+        .where(p.status == "queued", p.available_at <= func.now())
+        .where(func.coalesce(p.rung_at, p.available_at) < func.now() - older)
+        .order_by(p.job_id, p.index)
+        .limit(limit)
+        .with_for_update(skip_locked=True)
+        .cte("stale")
+    )
+    rows = conn.execute(
+        update(parts)
+        .where(p.job_id == stale.c.job_id, p.index == stale.c.index)
+        .values(rung_at=func.now())
+        .returning(p.job_id, p.index)
+    )
+    return sorted((job_id, index) for job_id, index in rows)
+
+
+def _take(conn: Connection, which: ColumnElement[bool], worker: str, lease: timedelta) -> Claim | None:
+    version = and_(
+        matrix_revisions.c.matrix_id == jobs.c.matrix_id, matrix_revisions.c.revision == jobs.c.revision
+    )
+    row = conn.execute(
+        update(parts)
+        .where(which, jobs.c.id == parts.c.job_id, version)
+        .values(
+            status="running",
+            attempt=parts.c.attempt + 1,
+            lease_until=func.now() + lease,
+            fraction=0.0,
+            worker=worker,
+        )
+        .returning(*_CLAIM)
+    ).one_or_none()
+    if row is None:
+        return None
+    fields = dict(row._mapping)
+    role = fields.pop("role")
+    return Claim(**fields | {"spec": fields["spec"] if role == "compute" else None})
+
+
+def _is(job_id: str, index: int) -> ColumnElement[bool]:
+    return and_(parts.c.job_id == job_id, parts.c.index == index)
+
+
+def _held_by(part: Claim | PartKey) -> ColumnElement[bool]:
+    return and_(_is(part.job_id, part.index), parts.c.status == "running", parts.c.attempt == part.attempt)

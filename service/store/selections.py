@@ -1,0 +1,85 @@
+"""Selections: immutable, content-hashed, ids derived from the request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import Connection, Row, func, select
+from sqlalchemy import delete as delete_from
+from sqlalchemy.dialects.postgresql import insert
+
+from service.errors import NotFound
+from service.store import cursors
+from service.store.records import Page, SelectionRecord
+from service.store.tables import selections
+
+
+def add(
+    conn: Connection,
+    *,
+    selection_id: str,
+    matrix_id: str,
+    revision: int,
+    method: str,
+    size: int,
+    body: Mapping[str, Any],
+    content_hash: str,
+) -> None:
+    """Keep a selection; one that stands already under this id has the same content and stays."""
+    row = {
+        "id": selection_id,
+        "matrix_id": matrix_id,
+        "revision": revision,
+        "method": method,
+        "size": size,
+        "body": dict(body),
+        "content_hash": content_hash,
+        "created_at": func.now(),
+    }
+    conn.execute(insert(selections).values(row).on_conflict_do_nothing(index_elements=["id"]))
+
+
+def get(conn: Connection, selection_id: str) -> SelectionRecord:
+    """One selection.
+
+    Raises
+    ------
+    NotFound
+        No such selection.
+    """
+    known = cursors.known_id(selection_id, "selection")
+    row = conn.execute(select(selections).where(selections.c.id == known)).one_or_none()
+    if row is None:
+        raise NotFound(f"There is no selection {selection_id!r}.")
+    return _record(row)
+
+
+def page(
+    conn: Connection, cursor: str | None, limit: int, *, matrix_id: str | None = None
+) -> Page[SelectionRecord]:
+    """Selections by id, optionally those of one matrix."""
+    query = select(selections).order_by(selections.c.id).limit(limit + 1)
+    if cursor is not None:
+        query = query.where(selections.c.id > cursors.decode_id(cursor))
+    if matrix_id is not None:
+        query = query.where(selections.c.matrix_id == cursors.known_id(matrix_id, "matrix"))
+    found = [_record(row) for row in conn.execute(query)]
+    return cursors.page(found, [selection.id for selection in found], limit)
+
+
+def delete(conn: Connection, selection_id: str) -> None:
+    """Delete a selection.
+
+    Raises
+    ------
+    NotFound
+        No such selection.
+    """
+    known = cursors.known_id(selection_id, "selection")
+    if conn.execute(delete_from(selections).where(selections.c.id == known)).rowcount == 0:
+        raise NotFound(f"There is no selection {selection_id!r}.")
+
+
+def _record(row: Row[Any]) -> SelectionRecord:
+    return SelectionRecord(**row._mapping)

@@ -1,0 +1,74 @@
+"""The Celery app: `celery -A workers.app worker`, and `beat` for the reconciler's clock."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import socket
+import time
+from functools import lru_cache
+
+from celery import Celery, signals
+from kombu import Queue
+from threadpoolctl import threadpool_limits
+
+from service.jobs import bell, broker
+from service.jobs import reconcile as reconciler
+from service.settings import get_settings
+from service.store.db import make_engine
+from workers import work as worker
+
+settings = get_settings()
+app = broker.connect(Celery("tastetest"), settings.redis_url)
+app.conf.update(
+    task_queues=[Queue(name) for name in (*broker.WORK_QUEUES, broker.CONTROL)],
+    task_acks_late=False,
+    worker_prefetch_multiplier=1,
+    # A part reserved behind a long one would wait although other workers are idle.
+    worker_disable_prefetch=True,
+    worker_max_tasks_per_child=500,
+    worker_cancel_long_running_tasks_on_connection_loss=False,
+    worker_soft_shutdown_timeout=settings.shutdown_grace_seconds + 3,
+    worker_hijack_root_logger=False,
+    beat_scheduler="celery.beat:Scheduler",
+    beat_schedule={
+        "reconcile": {
+            "task": broker.RECONCILE,
+            "schedule": settings.reconcile_seconds,
+            "options": {"queue": broker.CONTROL, "expires": 60},
+        }
+    },
+)
+
+# Shared with the forked children: when the parent was asked to stop, on the machine's monotonic clock.
+_leave_at = multiprocessing.Value("d", 0.0)
+
+
+@signals.worker_shutting_down.connect
+def _prepare_to_leave(**_: object) -> None:
+    _leave_at.value = time.monotonic() + settings.shutdown_grace_seconds
+
+
+def _leaving() -> bool:
+    return bool(0 < _leave_at.value < time.monotonic())
+
+
+@lru_cache
+def desk() -> worker.Desk:
+    """The desk of this process; made after the fork, since connections do not survive one."""
+    threadpool_limits(1)
+    name = f"{socket.gethostname()}:{os.getpid()}"
+    engine = make_engine(settings.database_url, pool_size=2, application="tastetest-worker")
+    return worker.Desk(engine, bell.default(), settings, name, _leaving)
+
+
+@app.task(name=broker.WORK)
+def work(job_id: str, index: int) -> None:
+    """Take one part of a job, if it is still to be had."""
+    worker.work(desk(), job_id, index)
+
+
+@app.task(name=broker.RECONCILE)
+def reconcile() -> None:
+    """Put right what died."""
+    reconciler.reconcile(desk().engine, desk().bell, settings)

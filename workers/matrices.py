@@ -1,0 +1,32 @@
+"""The matrix a worker process read last: the parts of one job come one after another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from sqlalchemy import Connection
+
+from service.engine.matrix import Matrix, MissingPolicy
+from service.store import matrices
+from service.store.records import Claim
+
+
+@dataclass(slots=True)
+class MatrixCache:
+    """Holds one matrix, with its missing cells dealt with as the job asked."""
+
+    _key: tuple[str, str] | None = None
+    _matrix: Matrix | None = None
+
+    def load(self, conn: Connection, part: Claim) -> Matrix:
+        """The complete matrix of the part's job."""
+        policy: MissingPolicy | Literal["error"] = part.settings.get("missing", "error")
+        key = (part.content_hash, policy)
+        if self._matrix is None or self._key != key:
+            # Let go of the old one first: two at once may not fit.
+            self._matrix = None
+            stored = matrices.load(conn, part.matrix_id, part.revision)
+            self._matrix = stored if policy == "error" else stored.fill(policy)
+            self._key = key
+        return self._matrix

@@ -1,0 +1,128 @@
+"""From a ring to a result: claim, compute, hand in, and assemble when it was the last part."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import structlog
+from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
+
+from service.engine.errors import EngineError, Stopped
+from service.jobs import failures, kinds, life
+from service.jobs.bell import Bell
+from service.settings import Settings
+from service.store import parts
+from service.store.records import Claim
+from workers.beat import Beat
+from workers.matrices import MatrixCache
+
+log = structlog.get_logger(__name__)
+
+T = TypeVar("T")
+Step = Callable[[Connection], T]
+
+# How long a finished part outlasts a database that is away, before it is left to another attempt.
+HAND_IN_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """What one worker process works with."""
+
+    engine: Engine
+    bell: Bell
+    settings: Settings
+    worker: str
+    leaving: Callable[[], bool]
+    matrices: MatrixCache = field(default_factory=MatrixCache)
+
+    @property
+    def terms(self) -> life.Terms:
+        """Lease and rests."""
+        return life.Terms.of(self.settings)
+
+
+def work(desk: Desk, job_id: str, index: int) -> None:
+    """Answer a ring: nothing to do when the part is taken, resting or over."""
+    with desk.engine.begin() as conn:
+        part, others = life.claim(conn, job_id, index, worker=desk.worker, terms=desk.terms)
+    desk.bell.ring_all(others)
+    while part is not None:
+        structlog.contextvars.bind_contextvars(job_id=part.job_id, part=part.index, attempt=part.attempt)
+        part = _attempt(desk, part)
+
+
+def _attempt(desk: Desk, part: Claim) -> Claim | None:
+    """One attempt at one part; the claim that follows from it, if any."""
+    beat = Beat(desk.engine, part, desk.terms, desk.settings.beat_seconds, desk.leaving)
+    with beat:
+        try:
+            step = _compute(desk, part, beat)
+        except Stopped:
+            step = _stopped(part, beat)
+        except Exception as error:
+            step = _failed(desk, part, error)
+        return _hand_in(desk, step)
+
+
+def _compute(desk: Desk, part: Claim, beat: Beat) -> Step[Claim | None]:
+    with desk.engine.begin() as conn:
+        matrix = desk.matrices.load(conn, part)
+        pieces = parts.results(conn, part.job_id) if part.spec is None else []
+    if part.spec is not None:
+        piece = kinds.run(matrix, part, beat.check)
+        return lambda conn: life.finish_part(conn, part, piece, worker=desk.worker, terms=desk.terms)
+    body, keep = kinds.assemble(matrix, part, pieces, beat.check)
+    return lambda conn: life.finish_job(conn, part, body, keep)
+
+
+def _stopped(part: Claim, beat: Beat) -> Step[None]:
+    log.info("part stopped", reason=beat.reason)
+    if beat.reason == "cancelled":
+        return lambda conn: life.stop_cancelled(conn, part)
+    if beat.reason == "leaving":
+        return lambda conn: life.hand_back(conn, part)
+    return _nothing
+
+
+def _nothing(conn: Connection) -> None:
+    """The part is another's now: there is nothing to hand in."""
+
+
+def _failed(desk: Desk, part: Claim, error: Exception) -> Step[None]:
+    if isinstance(error, DBAPIError | OSError | MemoryError):
+        cause = f"it ended with {type(error).__name__}"
+        log.warning("part will be retried", error=repr(error))
+        return lambda conn: life.retry(conn, part, cause, desk.terms)
+    if isinstance(error, EngineError):
+        log.info("part has no answer", error=str(error))
+        return lambda conn: life.fail(conn, part, failures.unsuitable(error))
+    log.error("part failed", exc_info=error)
+    return lambda conn: life.fail(conn, part, failures.internal(error))
+
+
+def _hand_in(desk: Desk, step: Step[T]) -> T | None:
+    """Run the closing transaction, through a restart of the database if need be."""
+    deadline, pause = time.monotonic() + HAND_IN_SECONDS, 0.05
+    while True:
+        try:
+            with desk.engine.begin() as conn:
+                return step(conn)
+        except life.Fenced:
+            log.info("part was no longer ours")
+            return None
+        except DBAPIError as error:
+            if not _worth_trying(error) or time.monotonic() > deadline:
+                raise
+            log.warning("handing in again", error=repr(error))
+        time.sleep(pause)
+        pause = min(2 * pause, 2.0)
+
+
+def _worth_trying(error: DBAPIError) -> bool:
+    """Whether the database was away or busy, rather than refusing what we write."""
+    return error.connection_invalidated or isinstance(error, OperationalError | InterfaceError)
