@@ -1,0 +1,54 @@
+"""One more model for a matrix that stands: its results put under the matrix's examples, by id."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from service.engine.matrix import Matrix
+from service.ingest.faults import listed, refuse
+
+
+def align(part: Matrix, examples: Sequence[str]) -> Matrix:
+    """The same models over exactly these examples.
+
+    Parameters
+    ----------
+    part : Matrix
+        Results on some of the examples, in any order.
+    examples : sequence of str
+        The matrix's examples, sorted.
+
+    Returns
+    -------
+    Matrix
+        Over `examples`; cells of examples that `part` lacks are missing. Subtasks and
+        embeddings, which belong to the matrix, are left out.
+
+    Raises
+    ------
+    InvalidUpload
+        `part` has examples the matrix does not know, or shares none with it.
+    """
+    index = {example: j for j, example in enumerate(examples)}
+    beyond = [example for example in part.examples if example not in index]
+    lacking = sorted(set(examples).difference(part.examples))
+    if beyond:
+        detail = (
+            f"{len(beyond)} of the {len(part.examples)} examples are not in the matrix ({listed(beyond)}), "
+            f"and {len(lacking)} of its {len(examples)} are not in the upload"
+            f"{f' ({listed(lacking)})' if lacking else ''}; send results on the same version of the benchmark"
+        )
+        raise refuse(detail, "unknown_examples", [(example, "not in the matrix") for example in beyond[:20]])
+    columns = np.array([index[example] for example in part.examples], dtype=np.intp)
+    shape = (len(part.models), len(examples))
+    values = np.zeros(shape, dtype=part.scores.dtype)
+    values[:, columns] = part.scores
+    gone = np.ones(shape, dtype=bool)
+    gone[:, columns] = False if part.missing is None else part.missing
+    confidences = None
+    if part.confidences is not None:
+        confidences = np.zeros(shape, dtype=np.float32)
+        confidences[:, columns] = part.confidences
+    return Matrix.build(part.models, examples, values, missing=gone, confidences=confidences)

@@ -1,0 +1,65 @@
+"""What travels beside the scores: subtasks, confidences, embeddings, checked for shape and range."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from service.ingest import ids
+from service.ingest.faults import refuse
+from service.ingest.options import Limits
+
+
+def per_example(subtasks: object, examples: Sequence[str], limits: Limits) -> list[str]:
+    """One subtask name an example."""
+    if not isinstance(subtasks, list) or len(subtasks) != len(examples):
+        n = len(subtasks) if isinstance(subtasks, list) else "no list of"
+        detail = f"subtasks has {n} names and there are {len(examples)} examples; give one an example"
+        raise refuse(detail, "subtasks", [("/subtasks", "length")])
+    for j, name in enumerate(subtasks):
+        if not isinstance(name, str):
+            raise refuse(f"/subtasks/{j}: {name!r} is no text", "subtasks", [(f"/subtasks/{j}", repr(name))])
+        ids.check(name, "subtask", f"/subtasks/{j}", limits)
+    return subtasks
+
+
+def shaped(array: NDArray[np.float64], dimensions: int, field: str) -> NDArray[np.float64]:
+    """The array, if it has this many dimensions."""
+    if array.ndim != dimensions:
+        detail = f"{field} has {array.ndim} dimensions and needs {dimensions}"
+        raise refuse(detail, "shape", [(f"/{field}", f"shape {array.shape}")])
+    return array
+
+
+def confidences(values: NDArray[np.generic], states: NDArray[np.uint8] | None) -> NDArray[np.float32]:
+    """Probabilities in [0, 1], one wherever there is a score; 0 elsewhere."""
+    probabilities = values.astype(np.float32)
+    bad = ~((probabilities >= 0) & (probabilities <= 1))
+    if states is not None:
+        bad &= states == 0
+        probabilities[states != 0] = 0
+    if bad.any():
+        i, j = np.argwhere(bad)[0].tolist()
+        detail = (
+            f"/confidences/{i}/{j} is {values[i, j]}, and a confidence is a probability from 0 to 1, "
+            f"given wherever there is a score; {int(bad.sum())} cells are not"
+        )
+        raise refuse(detail, "confidence_out_of_range", [(f"/confidences/{i}/{j}", str(values[i, j]))])
+    return probabilities
+
+
+def embeddings(values: NDArray[np.generic], n_examples: int) -> NDArray[np.float32]:
+    """Finite vectors, one an example."""
+    if values.ndim != 2 or len(values) != n_examples or not values.shape[1]:
+        detail = f"embeddings has shape {values.shape}; give one vector to each of the {n_examples} examples"
+        raise refuse(detail, "embeddings", [("/embeddings", f"shape {values.shape}")])
+    with np.errstate(over="ignore"):
+        vectors = values.astype(np.float32)
+    if not np.isfinite(vectors).all():
+        j = int(np.flatnonzero(~np.isfinite(vectors).all(axis=1))[0])
+        raise refuse(
+            f"/embeddings/{j} is not finite in 32 bits", "embeddings", [(f"/embeddings/{j}", "not finite")]
+        )
+    return vectors

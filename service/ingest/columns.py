@@ -1,0 +1,125 @@
+"""What the columns of a table are, told by their names alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from service.ingest.faults import listed, quoted, refuse
+from service.ingest.options import Options, Orientation
+
+MODEL = frozenset(
+    {"model", "models", "model_name", "model_id", "modelname", "subject_id", "subject", "system"}
+)
+EXAMPLE = frozenset(
+    {"example", "examples", "example_id", "item", "items", "item_id", "question_id", "instance_id",
+     "sample_id", "doc_id", "task_id", "problem_id", "prompt_id"}
+)  # fmt: skip
+SCORE = (
+    "score",
+    "pass1",
+    "is_correct",
+    "correct",
+    "correctness",
+    "response",
+    "value",
+    "acc",
+    "accuracy",
+    "resolved",
+)
+OTHER = frozenset({"id", "name", "row"})
+
+
+@dataclass(frozen=True, slots=True)
+class Wide:
+    """A table whose cells are scores: which column holds ids, which are set aside.
+
+    `sure` is False when only its place, the first, says that the column holds ids.
+    """
+
+    ids: int | None
+    sure: bool
+    rows_are: Literal["model", "example"]
+    aside: tuple[int, ...]
+    subtask: int | None
+    frequency: int | None
+
+    @property
+    def orientation(self) -> Orientation:
+        """What the rows are, as the option calls it."""
+        return "models_as_rows" if self.rows_are == "model" else "models_as_columns"
+
+
+def is_long(names: Sequence[str]) -> bool:
+    """Whether each row is one score: it names its model and its example."""
+    lower = {name.strip().lower() for name in names}
+    return bool(lower & MODEL) and bool(lower & (EXAMPLE | {"id"})) and not lower.isdisjoint(SCORE)
+
+
+def wide(names: Sequence[str], options: Options) -> Wide:
+    """The roles of a wide table's columns.
+
+    Raises
+    ------
+    InvalidUpload
+        Nothing says what the rows are, or the header and `options.orientation` disagree.
+    """
+    aside = {named(names, name) for name in options.ignore}
+    subtask = None if options.subtask is None else named(names, options.subtask)
+    frequency = None if options.frequency is None else named(names, options.frequency)
+    taken = aside | {c for c in (subtask, frequency) if c is not None}
+    lower = [name.strip().lower() for name in names]
+    free = [i for i in range(len(names)) if i not in taken]
+    ids, kind = _id_column(lower, free)
+    index = [i for i in free if _is_index(lower, i) and i != ids] if ids is not None else []
+    rows_are = _rows(names, ids, kind, options)
+    sure = ids is not None
+    if ids is None and options.ids == "given" and free:
+        ids = free[0]
+    return Wide(ids, sure, rows_are, tuple(sorted(aside | set(index))), subtask, frequency)
+
+
+def named(names: Sequence[str], name: str) -> int:
+    """Position of the column with exactly this name."""
+    if name in names:
+        return list(names).index(name)
+    detail = f"there is no column {quoted(name)} to use; the columns are {listed(names)}"
+    raise refuse(detail, "no_such_column", [(quoted(name), "not in the header")])
+
+
+def _id_column(lower: Sequence[str], free: Sequence[int]) -> tuple[int | None, str | None]:
+    models = [i for i in free if lower[i] in MODEL]
+    examples = [i for i in free if lower[i] in EXAMPLE]
+    if len(models) == 1 and not examples:
+        return models[0], "model"
+    if len(examples) == 1 and not models:
+        return examples[0], "example"
+    plain = [i for i in free if lower[i] in OTHER] or [i for i in free if _is_index(lower, i)]
+    return (plain[0], None) if len(plain) == 1 else (None, None)
+
+
+def _is_index(lower: Sequence[str], i: int) -> bool:
+    """Whether pandas or R wrote the column: the row names, mostly mere numbers."""
+    return lower[i] in ("unnamed: 0", "__index_level_0__") or (i == 0 and lower[i] in ("", "index"))
+
+
+def _rows(
+    names: Sequence[str], ids: int | None, kind: str | None, options: Options
+) -> Literal["model", "example"]:
+    wanted = {"models_as_rows": "model", "models_as_columns": "example", None: None}[options.orientation]
+    if ids is not None and kind and wanted and kind != wanted:
+        detail = (
+            f"the column {quoted(names[ids])} says that rows are {kind}s, and orientation="
+            f"{options.orientation} that they are {wanted}s; send the other orientation or rename the column"
+        )
+        raise refuse(detail, "orientation", [("header", quoted(names[ids]))])
+    if (wanted or kind) == "model":
+        return "model"
+    if (wanted or kind) == "example":
+        return "example"
+    detail = (
+        f"nothing says whether the rows are models or examples (the columns are {listed(names)})"
+        "; send orientation=models_as_rows or orientation=models_as_columns"
+    )
+    raise refuse(detail, "orientation", [("header", listed(names))])

@@ -1,0 +1,26 @@
+"""Refusals that name the place and the mend, in one wording."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from service.errors import Fault, InvalidUpload
+
+SHOWN = 5
+
+
+def refuse(detail: str, code: str, places: Iterable[tuple[str, str]] = ()) -> InvalidUpload:
+    """The problem to raise: what is wrong and how to mend it, and each (pointer, message) known."""
+    return InvalidUpload(detail, [Fault(p, code, m) for p, m in places] or [Fault("", code, detail)])
+
+
+def quoted(name: str, width: int = 80) -> str:
+    """A name as people see it: quoted, escaped, cut."""
+    text = repr(name)
+    return text if len(text) <= width else text[: width - 2] + "…'"
+
+
+def listed(names: Sequence[str], shown: int = SHOWN) -> str:
+    """The first few names and how many more there are."""
+    head = ", ".join(quoted(name) for name in names[:shown])
+    return head if len(names) <= shown else f"{head} and {len(names) - shown} more"

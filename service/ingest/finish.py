@@ -1,0 +1,125 @@
+"""A grid → an upload: limits, what missing cells mean, the canonical matrix, the report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from service.engine.matrix import Matrix
+from service.errors import Fault, TooLarge
+from service.ingest.faults import SHOWN, quoted, refuse
+from service.ingest.options import Limits, Options
+from service.ingest.upload import (
+    ERRORED,
+    NOT_RUN,
+    SCORED,
+    STATES,
+    UNSCORED,
+    Grid,
+    ModelReport,
+    Native,
+    Upload,
+)
+
+
+def finish(grid: Grid, form: str, options: Options, limits: Limits) -> Upload:
+    """The upload a reader's grid amounts to.
+
+    Raises
+    ------
+    TooLarge
+        More models, examples or cells than `limits` allow.
+    InvalidUpload
+        Cells are missing and `options.missing` is "reject".
+    """
+    _check_size(grid, limits)
+    gone = None if grid.states is None or not grid.states.any() else grid.states != SCORED
+    warnings = list(grid.warnings)
+    if gone is not None and options.missing == "reject":
+        raise _refuse_missing(grid, gone)
+    counted = options.missing == "zero"
+    if gone is not None and counted:
+        grid.values = grid.values.copy()
+        grid.values[gone] = 0
+        warnings.append(f"{int(gone.sum())} missing cells count as wrong, as missing=zero asks")
+    matrix = Matrix.build(
+        grid.models,
+        grid.examples,
+        grid.values,
+        missing=None if counted else gone,
+        subtasks=grid.subtasks,
+        confidences=grid.confidences,
+        embeddings=grid.embeddings,
+    )
+    rows, columns = _sorted(grid.models), _sorted(grid.examples)
+    states = None if gone is None or grid.states is None else grid.states[np.ix_(rows, columns)]
+    return Upload(
+        matrix=matrix,
+        format=form,
+        warnings=tuple(warnings),
+        models=_reports(matrix, states, grid.reported),
+        states=states,
+        repeats=None if grid.repeats is None else grid.repeats[np.ix_(rows, columns)],
+        native=None if grid.native is None else _ordered(grid.native, columns),
+        hashes=None if grid.hashes is None else tuple(grid.hashes[j] for j in columns),
+    )
+
+
+def _check_size(grid: Grid, limits: Limits) -> None:
+    n_models, n_examples = len(grid.models), len(grid.examples)
+    for name, size, most in (
+        ("models", n_models, limits.models),
+        ("examples", n_examples, limits.examples),
+        ("cells", n_models * n_examples, limits.cells),
+    ):
+        if size > most:
+            detail = f"the upload has {size:,} {name}, and this service accepts {most:,}"
+            raise TooLarge(detail, [Fault(name, "too_many", f"{size:,}")])
+    if not n_models or not n_examples:
+        raise refuse("the upload holds no scores; send at least one model and one example", "no_rows")
+
+
+def _refuse_missing(grid: Grid, gone: NDArray[np.bool_]) -> Exception:
+    cells = np.argwhere(gone)
+    places = [
+        (f"model {quoted(grid.models[i])}, example {quoted(grid.examples[j])}", "no score")
+        for i, j in cells[:SHOWN].tolist()
+    ]
+    detail = (
+        f"{len(cells)} cells have no score, in {int(gone.any(axis=1).sum())} models and "
+        f"{int(gone.any(axis=0).sum())} examples, first {places[0][0]}; send missing=keep or missing=zero"
+    )
+    return refuse(detail, "missing", places)
+
+
+def _sorted(ids: Sequence[str]) -> NDArray[np.intp]:
+    return np.array(sorted(range(len(ids)), key=ids.__getitem__), dtype=np.intp)
+
+
+def _ordered(native: Native, columns: NDArray[np.intp]) -> Native:
+    return Native(native.tool, tuple(native.tasks[j] for j in columns), tuple(native.ids[j] for j in columns))
+
+
+def _reports(
+    matrix: Matrix, states: NDArray[np.uint8] | None, reported: dict[str, float]
+) -> tuple[ModelReport, ...]:
+    count = [
+        np.full(len(matrix.models), len(matrix.examples)),
+        *[np.zeros(len(matrix.models), dtype=int)] * 3,
+    ]
+    if states is not None:
+        count = [(states == state).sum(axis=1) for state in range(len(STATES))]
+    return tuple(
+        ModelReport(
+            model=model,
+            scored=int(count[SCORED][i]),
+            errored=int(count[ERRORED][i]),
+            unscored=int(count[UNSCORED][i]),
+            not_run=int(count[NOT_RUN][i]),
+            mean=None if np.isnan(mean) else float(mean),
+            reported=reported.get(model),
+        )
+        for i, (model, mean) in enumerate(zip(matrix.models, matrix.accuracies, strict=True))
+    )

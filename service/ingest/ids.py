@@ -1,0 +1,72 @@
+"""Ids of models and examples: strings, distinct, fit for every place they will stand in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from service.ingest.faults import quoted, refuse
+from service.ingest.options import Limits
+
+Place = Callable[[int], str]
+_FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
+
+
+def settle(raw: Sequence[object], kind: str, place: Place, limits: Limits) -> list[str]:
+    """Ids as strings, each checked.
+
+    Parameters
+    ----------
+    raw : sequence
+        Strings or whole numbers, as the file has them.
+    kind : "model" or "example"
+    place : callable
+        From a position in `raw` to where that is, like "row 3".
+
+    Raises
+    ------
+    InvalidUpload
+        An id is empty, too long, of another type, holds a control character, or occurs twice.
+    """
+    ids = [_text(value, kind, place(i)) for i, value in enumerate(raw)]
+    for i, name in enumerate(ids):
+        check(name, kind, place(i), limits)
+    if len(set(ids)) < len(ids):
+        raise _twice(raw, ids, kind, place)
+    return ids
+
+
+def check(name: str, kind: str, place: str, limits: Limits) -> None:
+    """Refuse an id that is empty, too long or holds a control character."""
+    if not name or name.isspace():
+        raise refuse(
+            f"{place}: the {kind} has no name; give every {kind} one", "empty_id", [(place, "empty")]
+        )
+    if len(name) > limits.id_length:
+        detail = f"{place}: the {kind} id is {len(name)} characters long, the most is {limits.id_length}"
+        raise refuse(detail, "long_id", [(place, quoted(name))])
+    bad = None if name.isprintable() else _FORBIDDEN.search(name)
+    if bad:
+        detail = f"{place}: the {kind} id {quoted(name)} holds the character U+{ord(bad[0]):04X}; remove it"
+        raise refuse(detail, "control_character", [(place, quoted(name))])
+
+
+def _text(value: object, kind: str, place: str) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    detail = f"{place}: the {kind} id {value!r} is neither text nor a whole number; write ids as text"
+    raise refuse(detail, "id_type", [(place, repr(value))])
+
+
+def _twice(raw: Sequence[object], ids: Sequence[str], kind: str, place: Place) -> Exception:
+    first: dict[str, int] = {}
+    for i, name in enumerate(ids):
+        j = first.setdefault(name, i)
+        if j != i:
+            break
+    same = type(raw[i]) is type(raw[j])
+    how = "occurs twice" if same else "occurs twice once ids are text (as a number and as a string)"
+    detail = f"{kind} {quoted(name)} {how}: {place(j)} and {place(i)}; ids must be distinct"
+    return refuse(detail, f"duplicate_{kind}", [(place(j), quoted(name)), (place(i), quoted(name))])

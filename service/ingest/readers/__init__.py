@@ -1,0 +1,1 @@
+"""One reader a format; `service.ingest.registry` lists them."""

@@ -1,0 +1,122 @@
+"""JSON holding a whole matrix: models, examples, scores[, subtasks, confidences, embeddings, name]."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from service.ingest import ids, scores, strict
+from service.ingest.arrays import confidences, embeddings, per_example, shaped
+from service.ingest.faults import listed, refuse
+from service.ingest.options import Limits, Options
+from service.ingest.source import File
+from service.ingest.upload import Grid
+
+REQUIRED = frozenset({"models", "examples", "scores"})
+ALLOWED = REQUIRED | {"name", "subtasks", "confidences", "embeddings"}
+
+
+def read(file: File, options: Options, limits: Limits) -> Grid:
+    """One JSON object with the fields above; scores and confidences are lists of rows, one a model.
+
+    Raises
+    ------
+    InvalidUpload
+        A field is missing, unknown, or does not fit the others.
+    """
+    return from_object(strict.loads(file.open().read(), file.name), options, limits)
+
+
+def from_object(document: object, options: Options, limits: Limits) -> Grid:
+    """The same, from the parsed object."""
+    fields = _fields(document)
+    models = ids.settle(_list(fields, "models"), "model", lambda i: f"/models/{i}", limits)
+    examples = ids.settle(_list(fields, "examples"), "example", lambda j: f"/examples/{j}", limits)
+    where = scores.Where(lambda i, j: f"/scores/{i}/{j}", lambda i, j: models[i], lambda i, j: examples[j])
+    values, states = _cells(_rows(fields["scores"], "scores", models, len(examples)), options, where)
+    grid = Grid(models, examples, values, states)
+    if fields.get("subtasks") is not None:
+        grid.subtasks = per_example(fields["subtasks"], examples, limits)
+    if fields.get("confidences") is not None:
+        rows = _rows(fields["confidences"], "confidences", models, len(examples))
+        grid.confidences = confidences(_floats(rows, "confidences"), states)
+    if fields.get("embeddings") is not None:
+        grid.embeddings = embeddings(_floats(_list(fields, "embeddings"), "embeddings"), len(examples))
+    return grid
+
+
+def _fields(document: object) -> dict[str, object]:
+    if not isinstance(document, dict):
+        raise refuse("the JSON is no object with models, examples and scores", "json_shape")
+    missing, unknown = REQUIRED - set(document), set(document) - ALLOWED
+    if missing or unknown:
+        parts = (("lacks", missing), ("has unknown", unknown))
+        wrong = " and ".join(f"{how} {listed(sorted(names))}" for how, names in parts if names)
+        places = [(f"/{name}", "missing") for name in missing] + [(f"/{name}", "unknown") for name in unknown]
+        detail = f"the object {wrong}; its fields are {', '.join(sorted(ALLOWED))}"
+        raise refuse(detail, "json_fields", sorted(places)[:20])
+    return document
+
+
+def _list(document: Mapping[str, object], field: str) -> list[Any]:
+    value = document[field]
+    if not isinstance(value, list) or not value:
+        raise refuse(
+            f"/{field} must be a list with something in it", "json_shape", [(f"/{field}", "no list")]
+        )
+    return value
+
+
+def _rows(rows: object, field: str, models: Sequence[str], width: int) -> list[list[Any]]:
+    if not isinstance(rows, list) or len(rows) != len(models):
+        n = len(rows) if isinstance(rows, list) else "no list of"
+        detail = f"/{field} has {n} rows and there are {len(models)} models; give one row a model"
+        raise refuse(detail, "json_shape", [(f"/{field}", "rows")])
+    for i, row in enumerate(rows):
+        if not isinstance(row, list) or len(row) != width:
+            n = len(row) if isinstance(row, list) else "no list of"
+            detail = f"/{field}/{i} (model {models[i]!r}) has {n} cells for {width} examples; make them equal"
+            raise refuse(detail, "ragged", [(f"/{field}/{i}", "cells")])
+    return rows
+
+
+def _cells(rows: list[list[Any]], options: Options, where: scores.Where) -> scores.Cells:
+    kinds = {kind for row in rows for kind in set(map(type, row))}
+    if kinds <= {int, float} or kinds == {bool}:
+        return scores.from_numbers(_array(rows), None, options, where)
+    if kinds <= {int, float, type(None)}:
+        gone = np.array([[cell is None for cell in row] for row in rows], dtype=bool)
+        return scores.from_numbers(
+            _array([[0 if c is None else c for c in row] for row in rows]), gone, options, where
+        )
+    texts = [[_text(cell) for cell in row] for row in rows]
+    words = sorted({text for row in texts for text in row})
+    index = {word: k for k, word in enumerate(words)}
+    codes = np.array([[index[text] for text in row] for row in texts], dtype=np.int32)
+    return scores.from_words(words, codes, None, options, where)
+
+
+def _array(rows: list[list[Any]]) -> NDArray[np.generic]:
+    """Rows of finite numbers; integers beyond 64 bits become floats rather than objects."""
+    array = np.array(rows)
+    return array if array.dtype.kind in "biuf" else np.array(rows, dtype=np.float64)
+
+
+def _text(cell: object) -> str:
+    if cell is None:
+        return ""
+    return cell if isinstance(cell, str) else strict.dumps(cell)
+
+
+def _floats(rows: list[Any], field: str) -> NDArray[np.float64]:
+    """Null becomes NaN."""
+    try:
+        array = np.array(rows, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise refuse(
+            f"/{field} must hold rows of numbers, all as long", "json_shape", [(f"/{field}", "rows")]
+        ) from None
+    return shaped(array, 2, field)

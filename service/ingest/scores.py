@@ -1,0 +1,204 @@
+"""Raw values → scores in [0, 1], decided once a file, with every bad cell named.
+
+A file's scores are numbers, or all true/false, or words the caller maps; never a mixture.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from service.engine.matrix import Scores
+from service.errors import InvalidUpload
+from service.ingest.faults import SHOWN, quoted, refuse
+from service.ingest.options import Options, Scale
+from service.ingest.upload import SCORED, UNSCORED
+
+EMPTY = ("", "NA", "null")
+"""The only texts that mean "no score"."""
+
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_TRUTH = {"true": 1.0, "false": 0.0}
+
+
+class Cells(NamedTuple):
+    """Scores of a grid, and the state of each cell (None when all are scored)."""
+
+    values: Scores
+    states: NDArray[np.uint8] | None
+
+
+class Where(NamedTuple):
+    """How to name a cell of an array: its place in the file, its model and its example."""
+
+    place: Callable[[int, int], str]
+    model: Callable[[int, int], str]
+    example: Callable[[int, int], str]
+
+    def cell(self, i: int, j: int) -> tuple[str, str]:
+        """Its place, and a phrase naming model and example."""
+        return self.place(i, j), f"model {quoted(self.model(i, j))}, example {quoted(self.example(i, j))}"
+
+
+def from_numbers(
+    values: NDArray[np.generic], gone: NDArray[np.bool_] | None, options: Options, where: Where
+) -> Cells:
+    """Scores from a numeric or boolean array.
+
+    Parameters
+    ----------
+    values : ndarray, shape (M, N)
+    gone : ndarray of bool, shape (M, N), optional
+        Cells without a value, whatever `values` holds there.
+
+    Raises
+    ------
+    InvalidUpload
+        A cell is not finite or, after `options.scale`, outside [0, 1].
+    """
+    if options.mapping and values.dtype.kind != "b":
+        words, codes = np.unique(values, return_inverse=True)
+        texts = [format(w, "g") for w in words.tolist()]
+        return from_words(texts, codes.reshape(values.shape), gone, options, where)
+    scores = _scaled(values, options.scale)
+    bad = ~((scores >= 0) & (scores <= 1))
+    if gone is not None:
+        bad &= ~gone
+    if bad.any():
+        raise _outside(values, bad, gone, options.scale, where)
+    states = None if gone is None or not gone.any() else np.where(gone, UNSCORED, SCORED).astype(np.uint8)
+    return Cells(scores, states)
+
+
+def from_words(
+    words: Sequence[str],
+    codes: NDArray[np.integer],
+    gone: NDArray[np.bool_] | None,
+    options: Options,
+    where: Where,
+) -> Cells:
+    """Scores from text: `codes`, shape (M, N), index into the distinct `words`.
+
+    Raises
+    ------
+    InvalidUpload
+        A word is no score; the first cells that hold one are named, with the mapping to send.
+    """
+    parsed = _parse(words, options)
+    bad = np.array([isinstance(p, str) for p in parsed], dtype=bool)[codes]
+    if gone is not None:
+        bad &= ~gone
+    if bad.any():
+        raise _no_score(words, codes, bad, where)
+    raw = np.array([np.nan if p is None or isinstance(p, str) else p for p in parsed])
+    empty = np.array([p is None for p in parsed], dtype=bool)[codes]
+    plain = Options(scale=options.scale)
+    return from_numbers(raw[codes], empty if gone is None else empty | gone, plain, where)
+
+
+def is_score(word: str, options: Options) -> bool:
+    """Whether the word alone could be a score or, by mapping, a missing one."""
+    return word in options.mapping or bool(_NUMBER.fullmatch(word)) or word.lower() in _TRUTH
+
+
+def in_range(word: str) -> bool:
+    """Whether the word is a number from 0 to 1, true, false or empty."""
+    if word in EMPTY or word.lower() in _TRUTH:
+        return True
+    return bool(_NUMBER.fullmatch(word)) and 0 <= float(word) <= 1
+
+
+def _scaled(values: NDArray[np.generic], scale: Scale | None) -> Scores:
+    if scale is None and values.dtype.kind == "b":
+        return values.astype(np.uint8)
+    if scale is None and values.dtype == np.uint8:
+        return values.astype(np.uint8, copy=False)
+    numbers = values.astype(np.float64)
+    return numbers if scale is None else (numbers - scale.worst) / (scale.best - scale.worst)
+
+
+def _parse(words: Sequence[str], options: Options) -> list[float | str | None]:
+    """The value of each word: a number, None for missing, or the word itself where it is no score."""
+    truth = not any(_NUMBER.fullmatch(w) for w in words)
+    parsed: list[float | str | None] = []
+    for word in words:
+        if word in options.mapping:
+            parsed.append(options.mapping[word])
+        elif word in EMPTY:
+            parsed.append(None)
+        elif _NUMBER.fullmatch(word):
+            parsed.append(float(word))
+        else:
+            parsed.append(_TRUTH.get(word.lower(), word) if truth else word)
+    return parsed
+
+
+def _no_score(
+    words: Sequence[str], codes: NDArray[np.integer], bad: NDArray[np.bool_], where: Where
+) -> InvalidUpload:
+    cells = np.argwhere(bad)
+    places = []
+    for i, j in cells[:SHOWN].tolist():
+        place, whose = where.cell(i, j)
+        places.append((place, f"{quoted(words[codes[i, j]])} is no score ({whose})"))
+    odd = [words[k] for k in np.unique(codes[bad]).tolist()]
+    detail = (
+        f"{places[0][0]}: {places[0][1]}; scores are numbers from 0 to 1, empty, NA or null. "
+        f"{_count(len(cells))} of this kind. Send mapping={offer(odd)} if that is what you mean"
+    )
+    return refuse(detail, "not_a_score", places)
+
+
+def offer(odd: Sequence[str]) -> str:
+    """A mapping to suggest for these words, most likely meant ones first."""
+    good = {"yes", "y", "true", "correct", "c", "pass", "passed", "right", "p"}
+    blank = {"nan", "n/a", "none", "-", "?", "missing", "error"}
+    shown = [w for w in odd if "," not in w][:4]
+    return (
+        ",".join(f"{w}:{'missing' if w.lower() in blank else int(w.lower() in good)}" for w in shown)
+        or "word:score"
+    )
+
+
+def _outside(
+    values: NDArray[np.generic],
+    bad: NDArray[np.bool_],
+    gone: NDArray[np.bool_] | None,
+    scale: Scale | None,
+    where: Where,
+) -> InvalidUpload:
+    cells = np.argwhere(bad)
+    places = []
+    for i, j in cells[:SHOWN].tolist():
+        place, whose = where.cell(i, j)
+        places.append((place, f"score {values[i, j]} ({whose})"))
+    mend = _mend(values if gone is None else values[~gone], values[bad], scale)
+    detail = (
+        f"{places[0][0]}: {places[0][1]} is not between 0 and 1{'' if scale is None else ' after scaling'}. "
+        f"{_count(len(cells))} of this kind. {mend}"
+    )
+    return refuse(detail, "score_out_of_range", places)
+
+
+def _mend(there: NDArray[np.generic], bad: NDArray[np.generic], scale: Scale | None) -> str:
+    values, odd = there.astype(np.float64), np.unique(bad.astype(np.float64))
+    if not np.isfinite(odd).all():
+        return "Leave the cell empty where there is no score"
+    if scale is not None:
+        return "Send the scale that holds every value"
+    low, high = float(values.min()), float(values.max())
+    if low >= 1 and high <= 2:
+        return "If these run from 1 to 2, send scale=1..2"
+    if len(odd) == 1 and odd[0] in (-1, 8, 9, 99, 255, 999):
+        return f"If {odd[0]:g} marks a missing score, send mapping={odd[0]:g}:missing"
+    if low >= 0 and high <= 100:
+        return f"If these are percentages, send scale=percent; if points, scale=0..{high:g}"
+    return "If this is another scale, send scale=worst..best, like 0..10"
+
+
+def _count(n: int) -> str:
+    return f"{n} cell{'' if n == 1 else 's'}"

@@ -1,0 +1,89 @@
+"""JSON without surprises: no NaN, no key twice, no bad UTF-8, every error with its place."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+
+import orjson
+
+from service.errors import InvalidUpload
+from service.ingest.faults import quoted, refuse
+
+_STRING = re.compile(rb'"(?:[^"\\]+|\\.)*"', re.DOTALL)
+
+
+def loads(data: bytes, name: str) -> object:
+    """Parse a whole document.
+
+    Parameters
+    ----------
+    data : bytes
+    name : str
+        What to call the document in a refusal.
+
+    Raises
+    ------
+    InvalidUpload
+        It is not JSON, or an object holds a key twice.
+    """
+    try:
+        value = orjson.loads(data.removeprefix(b"\xef\xbb\xbf"))
+    except orjson.JSONDecodeError as error:
+        raise _broken(data, name, error) from None
+    if data.count(b":") != _keys(value) and _STRING.sub(b"", data).count(b":") != _keys(value):
+        raise _twice(data, name)
+    return value
+
+
+def _keys(value: object) -> int:
+    """How many keys all objects in it have together."""
+    total, pending = 0, [value]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, dict):
+            total += len(item)
+            pending.extend(v for v in item.values() if isinstance(v, dict | list))
+        elif isinstance(item, list) and item and not isinstance(item[0], int | float):
+            pending.extend(v for v in item if isinstance(v, dict | list))
+    return total
+
+
+def _twice(data: bytes, name: str) -> InvalidUpload:
+    """Which key occurs twice: the slow parse that sees every pair."""
+    again: list[str] = []
+
+    def pairs(items: list[tuple[str, object]]) -> Mapping[str, object]:
+        found = dict(items)
+        if len(found) < len(items):
+            keys = [key for key, _ in items]
+            again.append(next(key for i, key in enumerate(keys) if key in keys[:i]))
+        return found
+
+    try:
+        json.loads(data, object_pairs_hook=pairs)
+    except (ValueError, RecursionError):
+        again.clear()
+    key = quoted(again[0]) if again else "a key"
+    return refuse(
+        f"{name}: {key} occurs twice in one object; keep one of them", "duplicate_key", [(key, "duplicate")]
+    )
+
+
+def _broken(data: bytes, name: str, error: orjson.JSONDecodeError) -> InvalidUpload:
+    place = f"line {error.lineno}, column {error.colno}"
+    after = data[max(0, error.pos - 9) : error.pos + 9]
+    if re.search(rb"NaN|Infinity", after):
+        detail = f"{name}, {place}: NaN and Infinity are no JSON; write null where there is no score"
+        return refuse(detail, "nan", [(place, "NaN or Infinity")])
+    return refuse(
+        f"{name}, {place}: this is no JSON: {error.msg}; mend or send the file again",
+        "json",
+        [(place, error.msg)],
+    )
+
+
+def dumps(value: object) -> str:
+    """A parsed value as JSON text again, for messages and word-by-word reading."""
+    return orjson.dumps(value).decode()

@@ -1,0 +1,108 @@
+"""What reading an upload yields, and the grid on its way there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from service.engine.matrix import Matrix
+
+SCORED, ERRORED, UNSCORED, NOT_RUN = range(4)
+STATES = ("scored", "errored", "unscored", "not_run")
+"""Names of the cell states: has a score; failed in the run; ran without a score; not in the log."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelReport:
+    """One model of an upload, beside what its own log claims.
+
+    Attributes
+    ----------
+    scored, errored, unscored, not_run : int
+        Examples by state.
+    mean : float or None
+        Mean score over the scored examples.
+    reported : float or None
+        The same mean by the tool's own account; None where the log has none.
+    """
+
+    model: str
+    scored: int
+    errored: int
+    unscored: int
+    not_run: int
+    mean: float | None
+    reported: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Native:
+    """How the tool that ran the examples calls them, so that it can run some again.
+
+    Attributes
+    ----------
+    tool : str
+        Name of the format, as in `format=`.
+    tasks, ids : tuple of str, length N
+        The tool's task and its own id of each example, in the matrix's order.
+    """
+
+    tool: str
+    tasks: tuple[str, ...]
+    ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Upload:
+    """A matrix and what there is to say about it.
+
+    Attributes
+    ----------
+    states : ndarray of uint8, shape (M, N), optional
+        Index into `STATES` of each cell; None when every cell is scored.
+    repeats : ndarray of uint16, shape (M, N), optional
+        Answers averaged into each cell; None when one each.
+    native : Native, optional
+    hashes : tuple of str or None, length N, optional
+        Content hash of each example where the log had one.
+    """
+
+    matrix: Matrix
+    format: str
+    warnings: tuple[str, ...]
+    models: tuple[ModelReport, ...]
+    states: NDArray[np.uint8] | None = None
+    repeats: NDArray[np.uint16] | None = None
+    native: Native | None = None
+    hashes: tuple[str | None, ...] | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Grid:
+    """Models × examples in the order they came, checked by cell but not yet canonical.
+
+    Attributes
+    ----------
+    values : ndarray of uint8 or float64, shape (M, N)
+        Scores in [0, 1]; anything where the cell is not scored.
+    states : ndarray of uint8, shape (M, N), optional
+        Index into `STATES`; None when every cell is scored.
+    reported : dict of str to float
+        Model → its mean by the tool's own account.
+    """
+
+    models: Sequence[str]
+    examples: Sequence[str]
+    values: NDArray[np.uint8] | NDArray[np.float64]
+    states: NDArray[np.uint8] | None = None
+    repeats: NDArray[np.uint16] | None = None
+    subtasks: Sequence[str] | None = None
+    confidences: NDArray[np.float32] | None = None
+    embeddings: NDArray[np.float32] | None = None
+    hashes: Sequence[str | None] | None = None
+    native: Native | None = None
+    reported: dict[str, float] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)

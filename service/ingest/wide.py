@@ -1,0 +1,187 @@
+"""A wide table → a grid: ids from one column, scores from the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from service.errors import InvalidUpload
+from service.ingest import ids, scores
+from service.ingest.columns import Wide
+from service.ingest.faults import listed, quoted, refuse
+from service.ingest.options import Limits, Options
+from service.ingest.upload import Grid
+
+RowName = Callable[[int], str]
+
+
+def grid(
+    table: pa.Table, names: Sequence[str], roles: Wide, row: RowName, options: Options, limits: Limits
+) -> Grid:
+    """Read a table whose cells are scores.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        Scores as uint8, float64, bool or dictionary<string>; ids and words as strings.
+    names : sequence of str
+        Its header, which may hold duplicates the table's own names cannot.
+    row : callable
+        From a position in the table to where that row is, like "row 3".
+
+    Raises
+    ------
+    InvalidUpload
+        An id or a score is not what it must be, or a column holds no scores at all.
+    """
+    set_aside = {roles.ids, roles.subtask, roles.frequency, *roles.aside}
+    columns = [i for i in range(len(names)) if i not in set_aside]
+    other = "example" if roles.rows_are == "model" else "model"
+    across = ids.settle([names[i] for i in columns], other, lambda k: f"column {columns[k] + 1}", limits)
+    down = _row_ids(table, names, roles, row, options, limits)
+    where = _where(across, down, roles, row)
+    cells = _cells(table, columns, across, where, options)
+    values, states = cells
+    found = Grid([], [], values, states)
+    if roles.rows_are == "model":
+        found.models, found.examples = down, across
+        found.values, found.states = values.T, None if states is None else states.T
+        _forbid_row_subtasks(roles)
+    else:
+        found.models, found.examples = across, down
+        found.subtasks = None if roles.subtask is None else _texts(table.column(roles.subtask))
+    return found if roles.frequency is None else _expanded(found, table, roles, row)
+
+
+def _row_ids(
+    table: pa.Table, names: Sequence[str], roles: Wide, row: RowName, options: Options, limits: Limits
+) -> list[str]:
+    if roles.ids is None:
+        return [str(i) for i in range(table.num_rows)]
+    texts = _texts(table.column(roles.ids))
+    if not roles.sure and all(scores.in_range(text) for text in texts):
+        detail = (
+            f"the first column, {quoted(names[roles.ids])}, holds scores; none names the {roles.rows_are}s"
+            f"; add a column '{roles.rows_are}' or send ids=row_number to name each by its row, from 0"
+        )
+        raise refuse(detail, "no_ids", [("header", listed(names))])
+    return ids.settle(texts, roles.rows_are, row, limits)
+
+
+def _where(across: Sequence[str], down: Sequence[str], roles: Wide, row: RowName) -> scores.Where:
+    """Cells are indexed (column, row), as the table lies in memory."""
+    by_row, by_column = (lambda i, j: down[j]), (lambda i, j: across[i])
+    return scores.Where(
+        place=lambda i, j: f"{row(j)}, column {quoted(across[i])}",
+        model=by_row if roles.rows_are == "model" else by_column,
+        example=by_column if roles.rows_are == "model" else by_row,
+    )
+
+
+def _cells(
+    table: pa.Table, columns: Sequence[int], across: Sequence[str], where: scores.Where, options: Options
+) -> scores.Cells:
+    kinds = {table.schema.types[i] for i in columns}
+    if any(pa.types.is_dictionary(kind) for kind in kinds):
+        words, codes, blank = _words(table, columns)
+        _require_scores(words, codes, blank, across, options)
+        return scores.from_words(words, codes, blank, options, where)
+    values, gone = _numbers(table, columns)
+    return scores.from_numbers(values, gone, options, where)
+
+
+def _numbers(table: pa.Table, columns: Sequence[int]) -> tuple[NDArray[np.generic], NDArray[np.bool_] | None]:
+    kinds = {str(table.schema.types[i]) for i in columns}
+    dtype = {"uint8": np.uint8, "bool": np.bool_}.get(kinds.pop() if len(kinds) == 1 else "", np.float64)
+    values = np.empty((len(columns), table.num_rows), dtype=dtype)
+    blanks: dict[int, NDArray[np.bool_]] = {}
+    for k, i in enumerate(columns):
+        column = table.column(i)
+        if column.null_count:
+            blanks[k] = column.is_null().to_numpy()
+            column = column.fill_null(0)
+        values[k] = column.to_numpy()
+    if not blanks:
+        return values, None
+    gone = np.zeros(values.shape, dtype=bool)
+    gone[list(blanks)] = list(blanks.values())
+    return values, gone
+
+
+def _words(table: pa.Table, columns: Sequence[int]) -> tuple[list[str], NDArray[np.int32], NDArray[np.bool_]]:
+    """Distinct texts of all score columns, each cell's index into them, and which cells are null."""
+    chunks = [chunk for i in columns for chunk in table.column(i).chunks]
+    merged = pa.chunked_array(chunks, type=pa.dictionary(pa.int32(), pa.string())).unify_dictionaries()
+    words = merged.chunk(0).dictionary.to_pylist() if merged.num_chunks else []
+    codes = pc.fill_null(pa.chunked_array([c.indices for c in merged.chunks], type=pa.int32()), -1).to_numpy()
+    codes = codes.reshape(len(columns), table.num_rows).astype(np.int32)
+    gone = codes < 0
+    codes[gone] = 0
+    return words or [""], codes, gone
+
+
+def _require_scores(
+    words: Sequence[str],
+    codes: NDArray[np.int32],
+    gone: NDArray[np.bool_],
+    across: Sequence[str],
+    options: Options,
+) -> None:
+    """Columns without a single score hold something else; name them all at once."""
+    good = np.array([scores.is_score(w, options) for w in words], dtype=bool)
+    has = np.any(good[codes] & ~gone, axis=1).tolist()
+    blank = np.all(gone, axis=1).tolist()
+    bare = [name for name, some, none in zip(across, has, blank, strict=True) if not some and not none]
+    if bare and any(has):
+        odd = sorted(
+            {words[k] for k in np.unique(codes[[not some for some in has]]).tolist()} - set(scores.EMPTY)
+        )
+        detail = (
+            f"columns {listed(bare)} hold no scores but {listed(odd, 3)}; leave them out, send "
+            f"ignore={','.join(bare[:5])}, or subtask=<column> for the one that names each example's subtask"
+            f"; if these words are scores, send mapping={scores.offer(odd)}"
+        )
+        raise refuse(
+            detail, "not_scores", [(f"column {quoted(name)}", "no score in it") for name in bare[:20]]
+        )
+
+
+def _texts(column: pa.ChunkedArray) -> list[str]:
+    return ["" if text is None else text for text in column.cast(pa.string()).to_pylist()]
+
+
+def _forbid_row_subtasks(roles: Wide) -> None:
+    if roles.subtask is not None:
+        raise refuse(
+            "subtask= names a column, and the rows of this table are models; send it with examples as rows, "
+            "or JSON with a list of subtasks",
+            "subtask",
+        )
+
+
+def _expanded(found: Grid, table: pa.Table, roles: Wide, row: RowName) -> Grid:
+    """A frequency table: each row stands for as many models as its count says."""
+    if roles.rows_are != "model" or roles.frequency is None:
+        raise refuse("frequency= fits only a table whose rows are models", "frequency")
+    counts = [_whole(text, row(i)) for i, text in enumerate(_texts(table.column(roles.frequency)))]
+    order = np.repeat(np.arange(len(counts)), counts)
+    found.models = [f"{found.models[i]}#{k}" for i, n in enumerate(counts) for k in range(1, n + 1)]
+    found.values = found.values[order]
+    found.states = None if found.states is None else found.states[order]
+    found.warnings.append(
+        f"{len(counts)} response patterns were expanded into {len(order)} models, named pattern#k"
+    )
+    return found
+
+
+def _whole(text: str, place: str) -> int:
+    if text.isascii() and text.isdigit() and len(text) < 7:
+        return int(text)
+    problem: InvalidUpload = refuse(
+        f"{place}: the frequency {quoted(text)} is not a whole number", "frequency", [(place, quoted(text))]
+    )
+    raise problem
