@@ -11,7 +11,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import httpx
 from rich.console import Console
@@ -34,7 +34,7 @@ CAPTION = (
 
 def run() -> None:
     """Start a stack, run the main job on it, print what a caller would see, stop everything."""
-    console = Console(highlight=False, soft_wrap=False)
+    console = Console(highlight=False, soft_wrap=True)
     console.print("Starting Postgres, Valkey, a worker and the API in a temporary folder ...")
     with _service() as address, httpx.Client(base_url=address, timeout=60) as client:
         matrix = _upload(client, console)
@@ -81,14 +81,26 @@ def _points(fraction: float | None) -> str:
 
 @contextlib.contextmanager
 def _service() -> Iterator[str]:
-    with tempfile.TemporaryDirectory(prefix="tastetest-demo-") as folder:
+    with tempfile.TemporaryDirectory(prefix="tastetest-demo-") as folder, _log(Path(folder)) as log:
         command = [sys.executable, "-m", "service.cli", "serve", "--port", "0", "--data-dir", folder]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
         try:
             yield _ready_address(process)
         finally:
             process.send_signal(signal.SIGTERM)
             process.wait(30)
+
+
+@contextlib.contextmanager
+def _log(folder: Path) -> Iterator[IO[str]]:
+    """Where the service logs; shown only when something went wrong."""
+    with (folder / "api.log").open("w+") as log:
+        try:
+            yield log
+        except BaseException:
+            log.seek(0)
+            sys.stderr.write(log.read())
+            raise
 
 
 def _ready_address(process: subprocess.Popen[str]) -> str:
