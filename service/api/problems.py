@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from http import HTTPStatus
-from typing import Any
 
 import structlog
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
+from fastapi.routing import iter_route_contexts
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.exceptions import HTTPException
-from starlette.routing import Match
 from starlette.types import Scope
 
 from service.api.validation import faults_of
@@ -88,6 +88,11 @@ def install(app: FastAPI) -> None:
 
 
 async def _problem(request: Request, exc: Problem) -> Response:
+    if request.method in ("GET", "DELETE"):
+        # Those who raise it do not know that the field came as a parameter.
+        exc.faults = tuple(
+            replace(f, pointer=f"query{f.pointer}") if f.pointer[:1] == "/" else f for f in exc.faults
+        )
     return render(request.scope, exc)
 
 
@@ -122,10 +127,6 @@ async def _database(request: Request, exc: SQLAlchemyError) -> Response:
 
 def _allowed(request: Request) -> list[str]:
     """Every method some route takes at this path: Starlette itself names the first route's only."""
-    scope: dict[str, Any] = dict(request.scope)
-    return sorted(
-        method
-        for route in request.app.routes
-        for method in getattr(route, "methods", None) or ()
-        if route.matches({**scope, "method": method})[0] is Match.FULL
-    )
+    path = request.scope["path"]
+    at_path = (route for route in iter_route_contexts(request.app.routes) if route.path_regex.match(path))
+    return sorted({method for route in at_path for method in route.methods or ()})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator
 from inspect import isclass
@@ -15,6 +16,7 @@ from pydantic import BaseModel
 from service.api import strict
 from service.errors import Fault, InvalidRequest, TooLarge, UnsupportedMedia
 
+JSON_TYPE = re.compile(r"application/([a-z0-9.\-]+\+)?json")
 MAX_JSON_BYTES = 8 * 1024 * 1024
 
 
@@ -70,7 +72,7 @@ async def _parsed(request: Request) -> Request:
             "The body is empty; send a JSON object.", [Fault("", "empty_body", "Send a JSON object.")]
         )
     content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if content_type != "application/json" and not content_type.endswith("+json"):
+    if not JSON_TYPE.fullmatch(content_type):
         given = f"not {content_type}" if content_type else "and none was sent"
         raise UnsupportedMedia(f"This path takes JSON: the Content-Type must be application/json, {given}.")
     return _ParsedRequest(request, raw, strict.parse(raw))

@@ -71,7 +71,7 @@ def job_view(record: JobRecord) -> JobView:
         created_at=record.created_at,
         started_at=record.started_at,
         finished_at=record.finished_at,
-        error=record.error and JobError.model_validate(dict(record.error)),
+        error=JobError.model_validate(dict(record.error)) if record.error else None,
         links=JobLinks.model_construct(
             self=here,
             result=f"{here}/result",

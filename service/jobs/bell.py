@@ -41,6 +41,17 @@ class Bell:
         for job_id, index in parts:
             self.ring(job_id, index)
 
+    def reachable(self) -> bool:
+        """Whether Redis answers."""
+        try:
+            with self._app.connection_for_write() as connection:
+                channel: Any = connection.default_channel
+                channel.client.ping()
+        except Exception as error:
+            log.warning("broker unreachable", error=repr(error))
+            return False
+        return True
+
     def waiting(self) -> int:
         """Rings nobody has answered yet; 0 too when Redis does not say."""
         try:

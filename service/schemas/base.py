@@ -12,7 +12,6 @@ from pydantic import (
     ValidatorFunctionWrapHandler,
     WrapValidator,
 )
-from pydantic_core import PydanticCustomError
 
 Fraction = Annotated[float, Field(ge=0, le=1)]
 Interval = Annotated[list[float], Field(min_length=2, max_length=2)]
@@ -37,6 +36,6 @@ def one_of(offer: str) -> WrapValidator:
         try:
             return handler(value)
         except ValidationError as exc:
-            raise PydanticCustomError("no_such_choice", "Should be {offer}.", {"offer": offer}) from exc
+            raise ValueError(f"Should be {offer}.") from exc
 
     return WrapValidator(check)
