@@ -9,7 +9,6 @@ import time
 from functools import lru_cache
 
 from celery import Celery, signals
-from kombu import Queue
 from threadpoolctl import threadpool_limits
 
 from service.jobs import bell, broker
@@ -21,12 +20,13 @@ from workers import work as worker
 settings = get_settings()
 app = broker.connect(Celery("tastetest"), settings.redis_url)
 app.conf.update(
-    task_queues=[Queue(name) for name in (*broker.WORK_QUEUES, broker.CONTROL)],
     task_acks_late=False,
     worker_prefetch_multiplier=1,
     # A part reserved behind a long one would wait although other workers are idle.
     worker_disable_prefetch=True,
     worker_max_tasks_per_child=500,
+    # A killed process is not waited for: its part is found by its lease.
+    worker_lost_wait=0.5,
     worker_cancel_long_running_tasks_on_connection_loss=False,
     worker_soft_shutdown_timeout=settings.shutdown_grace_seconds + 3,
     worker_hijack_root_logger=False,

@@ -8,6 +8,7 @@ backend, no retries, no delays: those live in the row.
 from __future__ import annotations
 
 from celery import Celery
+from kombu import Exchange, Queue
 
 WORK = "tastetest.work"
 RECONCILE = "tastetest.reconcile"
@@ -32,8 +33,8 @@ def connect(app: Celery, redis_url: str) -> Celery:
         },
         broker_connection_timeout=1,
         broker_connection_retry_on_startup=True,
+        task_queues=[Queue(name, Exchange(name), routing_key=name) for name in (*WORK_QUEUES, CONTROL)],
         task_default_queue=CONTROL,
-        task_create_missing_queues=True,
         task_publish_retry=False,
         task_ignore_result=True,
         task_serializer="json",

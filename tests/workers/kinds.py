@@ -1,0 +1,69 @@
+"""Kinds of job for tests only, made known to a worker by `celery -I tests.workers.kinds`.
+
+A part says what it does: `steps` of work, wait for a file (`until`), or a way to come to grief.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from service.engine.errors import Undefined
+from service.engine.matrix import Matrix
+from service.engine.outline import Outline
+from service.jobs.kinds import KINDS, Check, Kind
+
+
+def _plan(settings: Mapping[str, Any], outline: Outline) -> Mapping[str, Any]:
+    return settings
+
+
+def _parts(plan: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return list(plan["parts"])
+
+
+def _run(matrix: Matrix, plan: Mapping[str, Any], spec: Mapping[str, Any], check: Check) -> bytes:
+    _come_to_grief(spec.get("grief"), spec)
+    steps = spec.get("steps", 1)
+    digest = hashlib.sha256(matrix.scores.tobytes() + repr(sorted(spec.items())).encode())
+    for step in range(steps):
+        time.sleep(spec.get("pause", 0.0))
+        check((step + 1) / steps)
+    while not Path(spec.get("until", "/")).exists():
+        time.sleep(0.02)
+        check(0.5)
+    return digest.digest()
+
+
+def _come_to_grief(grief: str | None, spec: Mapping[str, Any]) -> None:
+    if grief == "killed":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if grief == "killed_once":
+        marker = Path(spec["marker"])
+        if not marker.exists():
+            marker.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+    if grief == "memory":
+        raise MemoryError
+    if grief == "data":
+        raise Undefined("all examples are constant")
+    if grief == "bug":
+        raise ValueError("the sizes do not match")
+
+
+def _assemble(
+    matrix: Matrix, plan: Mapping[str, Any], pieces: Sequence[bytes], check: Check
+) -> dict[str, Any]:
+    _come_to_grief(plan.get("grief"), plan)
+    while not Path(plan.get("until", "/")).exists():
+        time.sleep(0.02)
+        check(0.5)
+    return {"pieces": [piece.hex() for piece in pieces], "models": len(matrix.models)}
+
+
+KINDS["errand"] = Kind(_plan, _parts, _run, _assemble)
