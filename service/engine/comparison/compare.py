@@ -1,0 +1,271 @@
+"""Compare a candidate with a baseline: everything one answer needs.
+
+What `dataclasses.asdict` of the answer holds (fractions; nothing is NaN):
+
+    {verdict: pass | fail | inconclusive, reason, margin, confidence, power, truth,
+     baseline_score, candidate_score,                    estimated from the examples both answered
+     difference, standard_error, interval: [low, high], interval_method: score | t | exact | model,
+     n_common, n_asked, n_benchmark, coverage, effective_size | null (nothing is unknown),
+     b, c,                                               only the baseline right; only the candidate
+     disagreement,                                       share of examples that tell them apart
+     mcnemar: {exact, mid_p} | null (graded scores),
+     full_benchmark: {difference, interval, order_probability | null (neither is ahead)},
+     gate: {false_alarm_rate, false_alarm_limit, smallest_detectable_drop | null, examples_needed | null,
+            examples_needed_reason, examples_to_pass_if_equal | null, can_pass, can_fail},
+     equivalence: {margin, level, p_not_worse, p_not_better, p, equivalent} | null (no margin),
+     clusters: {count, standard_error_ignoring_them} | null,
+     repeats: {baseline: {…}, candidate: {…}} | null,
+     warnings: [sentence],
+     flips: {lost: [index], won: [index]}}               into the examples asked
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from service.engine.comparison import wording
+from service.engine.comparison.behaviour import Behaviour, behaviour
+from service.engine.comparison.design import Design, Truth
+from service.engine.comparison.equivalence import Equivalence, equivalence
+from service.engine.comparison.gate import Rule, Verdict, verdict
+from service.engine.comparison.intervals import Interval
+from service.engine.comparison.mcnemar import McNemar, mcnemar
+from service.engine.comparison.order import JEFFREYS, normal_order_probability, order_probability
+from service.engine.comparison.paired import Estimate, Kind, Pairs, difference, modelled_difference
+from service.engine.comparison.repeats import Repeated, RepeatSummary, repeated
+from service.engine.errors import Undefined
+
+
+@dataclass(frozen=True, slots=True)
+class Modelled:
+    """A difference of full scores estimated by a model, for subsets that are no sample.
+
+    Attributes
+    ----------
+    baseline, candidate : float
+        Full scores by the selection's estimator.
+    standard_error : float
+        Of their difference from the one the same runs would show on the full benchmark.
+    """
+
+    baseline: float
+    candidate: float
+    standard_error: float
+
+
+@dataclass(frozen=True, slots=True)
+class FullBenchmark:
+    """The same runs on all examples of the benchmark."""
+
+    difference: float
+    interval: Interval
+    order_probability: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Clusters:
+    """How many clusters there are, and the standard error that ignores them."""
+
+    count: int
+    standard_error_ignoring_them: float
+
+
+@dataclass(frozen=True, slots=True)
+class Repeats:
+    """What each model's runs say."""
+
+    baseline: RepeatSummary
+    candidate: RepeatSummary
+
+
+@dataclass(frozen=True, slots=True)
+class Flips:
+    """Examples that changed hands, as indices into the examples asked."""
+
+    lost: tuple[int, ...]
+    won: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The answer; the module's docstring says what each part is."""
+
+    verdict: Verdict
+    reason: str
+    margin: float
+    confidence: float
+    power: float
+    truth: Truth
+    baseline_score: float
+    candidate_score: float
+    difference: float
+    standard_error: float
+    interval: Interval
+    interval_method: Kind
+    n_common: int
+    n_asked: int
+    n_benchmark: int
+    coverage: float
+    effective_size: float | None
+    b: int
+    c: int
+    disagreement: float
+    mcnemar: McNemar | None
+    full_benchmark: FullBenchmark
+    gate: Behaviour
+    equivalence: Equivalence | None
+    clusters: Clusters | None
+    repeats: Repeats | None
+    warnings: tuple[str, ...]
+    flips: Flips
+
+
+def compare(
+    baseline: NDArray[np.float64],
+    candidate: NDArray[np.float64],
+    design: Design,
+    rule: Rule,
+    *,
+    truth: Truth = "population",
+    clusters: Sequence[str] | None = None,
+    prior: float = JEFFREYS,
+    modelled: Modelled | None = None,
+) -> Comparison:
+    """Compare two models on the examples both answered.
+
+    Parameters
+    ----------
+    baseline, candidate : ndarray of float64, shape (n,) or (n, runs)
+        Scores in [0, 1] on the same examples in the same order; NaN where missing.
+    design : Design
+        Of these n examples; `Design.random(n, n)` for the full benchmark.
+    rule : Rule
+    truth : "population" or "full_benchmark"
+        What the verdict is about. By default the models themselves: every example that
+        tells them apart may be noise of the run, so no finite-population correction;
+        the same whether the subset or the whole benchmark was run. "full_benchmark"
+        asks about these very runs on all examples, for answers that never change.
+    clusters : sequence of str, optional
+        Cluster of each example, none empty.
+    prior : float
+        See `prior_from_pairs`; used for the order's probability only.
+    modelled : Modelled, optional
+        For subsets chosen by a model: replaces the design-based difference.
+
+    Raises
+    ------
+    Undefined
+        No example was answered by both.
+    """
+    first, second = _runs(baseline), _runs(candidate)
+    common = ~np.isnan(first.mean) & ~np.isnan(second.mean)
+    if not common.any():
+        raise Undefined(f"none of the {len(common)} examples was answered by both models")
+    pairs = Pairs(
+        first.mean[common],
+        second.mean[common],
+        design.keep(common),
+        None if clusters is None else _codes(np.asarray(clusters, dtype=object)[common]),
+        None if first.noise is None and second.noise is None else _noise(first, second)[common],
+    )
+    answer = _answer(pairs, rule, truth, prior, modelled)
+    repeats = Repeats(first.summary, second.summary) if pairs.noise is not None else None
+    return _finish(answer, common, first.mean, second.mean, repeats)
+
+
+def _answer(pairs: Pairs, rule: Rule, truth: Truth, prior: float, modelled: Modelled | None) -> Comparison:
+    deciding = _estimate(pairs, rule, truth, modelled)
+    finite = _estimate(pairs, rule, "full_benchmark", modelled)
+    lost, won = int((pairs.differences < 0).sum()), int((pairs.differences > 0).sum())
+    n = len(pairs.differences)
+    clusters = None
+    if pairs.clusters is not None:
+        alone = difference(replace(pairs, clusters=None), rule.confidence, truth)
+        clusters = Clusters(int(pairs.clusters.max()) + 1, alone.standard_error)
+    return Comparison(
+        verdict=verdict(deciding.interval, rule.margin),
+        reason="",
+        margin=rule.margin,
+        confidence=rule.confidence,
+        power=rule.power,
+        truth=truth,
+        baseline_score=modelled.baseline if modelled else float(pairs.design.mean(pairs.baseline)),
+        candidate_score=modelled.candidate if modelled else float(pairs.design.mean(pairs.candidate)),
+        difference=deciding.difference,
+        standard_error=deciding.standard_error,
+        interval=deciding.interval,
+        interval_method=deciding.kind,
+        n_common=n,
+        n_asked=n,
+        n_benchmark=pairs.design.total,
+        coverage=1.0,
+        effective_size=float(deciding.size) if np.isfinite(deciding.size) else None,
+        b=lost,
+        c=won,
+        disagreement=(lost + won) / n,
+        mcnemar=mcnemar(lost, won) if pairs.binary else None,
+        full_benchmark=_full(pairs, finite, prior),
+        gate=behaviour(pairs, deciding, rule, truth),
+        equivalence=equivalence(deciding, pairs.movement, rule.margin, rule.level)
+        if rule.margin > 0
+        else None,
+        clusters=clusters,
+        repeats=None,
+        warnings=(),
+        flips=Flips((), ()),
+    )
+
+
+def _finish(
+    answer: Comparison, common: NDArray[np.bool_], first: NDArray[np.float64],
+    second: NDArray[np.float64], repeats: Repeats | None,
+) -> Comparison:  # fmt: skip
+    """Add what is known about the examples asked, and the words."""
+    with np.errstate(invalid="ignore"):
+        lost, won = (np.flatnonzero(first > second), np.flatnonzero(second > first))
+    answer = replace(
+        answer,
+        n_asked=len(common),
+        coverage=answer.n_common / len(common),
+        repeats=repeats,
+        flips=Flips(tuple(lost.tolist()), tuple(won.tolist())),
+    )
+    return replace(answer, reason=wording.reason(answer), warnings=wording.warnings(answer))
+
+
+def _estimate(pairs: Pairs, rule: Rule, truth: Truth, modelled: Modelled | None) -> Estimate:
+    if modelled is None:
+        return difference(pairs, rule.confidence, truth)
+    value = modelled.candidate - modelled.baseline
+    return modelled_difference(pairs, value, modelled.standard_error, rule.confidence, truth)
+
+
+def _full(pairs: Pairs, finite: Estimate, prior: float) -> FullBenchmark:
+    chance: float | None = None
+    if finite.difference != 0:
+        plain = finite.kind in ("score", "exact") and pairs.binary and len(pairs.design.sizes) == 1
+        if plain:
+            lost, won = (int((sign * pairs.differences > 0).sum()) for sign in (-1, 1))
+            chance = order_probability(won, lost, len(pairs.differences), pairs.design.total, prior)
+        else:
+            spread = None if finite.kind == "model" else pairs.movement / (2 * prior + 1) ** 0.5
+            chance = normal_order_probability(finite.difference, finite.standard_error, spread)
+    return FullBenchmark(finite.difference, finite.interval, chance)
+
+
+def _runs(scores: NDArray[np.float64]) -> Repeated:
+    return repeated(scores.reshape(len(scores), -1).astype(np.float64))
+
+
+def _noise(first: Repeated, second: Repeated) -> NDArray[np.float64]:
+    """Variance of each difference from the runs; a model run once borrows the other's."""
+    parts = [model.noise for model in (first, second) if model.noise is not None]
+    return parts[0] + parts[-1]
+
+
+def _codes(clusters: NDArray[np.object_]) -> NDArray[np.int64]:
+    return np.unique(clusters, return_inverse=True)[1].astype(np.int64)

@@ -1,0 +1,226 @@
+"""The verdict, and what the gate that gives it can and cannot do.
+
+The one rule. `margin` is the largest drop that is acceptable (0: none).
+
+    pass          the interval of candidate − baseline lies above −margin
+    fail          the interval lies below −margin
+    inconclusive  the interval holds −margin: these examples cannot tell
+
+The interval is two-sided at `confidence`, so a candidate that is exactly as good as
+the margin allows fails with probability at most (1 − confidence) / 2, and passes
+with the same. When nothing is unknown (the full benchmark, no margin of error) a
+candidate passes unless it lies below −margin.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from service.engine.comparison.intervals import Interval, critical
+from service.engine.comparison.mcnemar import mid_p
+from service.engine.comparison.paired import score_statistic
+
+Verdict = Literal["pass", "fail", "inconclusive"]
+
+# Above this the normal approximation of the gate's behaviour is within 0.002 of the exact one.
+EXACT_UP_TO = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """How a gate decides.
+
+    Attributes
+    ----------
+    margin : float
+        Largest acceptable drop, ≥ 0.
+    confidence : float
+        Of the two-sided interval the verdict rests on.
+    power : float
+        Probability with which a drop is to be found, for everything that says
+        "detectable" or "needed".
+    """
+
+    margin: float = 0.0
+    confidence: float = 0.95
+    power: float = 0.8
+
+    @property
+    def false_alarm_limit(self) -> float:
+        """Most often a candidate exactly at the margin may fail."""
+        return round((1 - self.confidence) / 2, 12)
+
+    @property
+    def level(self) -> float:
+        """Two-sided level of the tests beside the interval, 1 − confidence."""
+        return round(1 - self.confidence, 12)
+
+
+def verdict(interval: Interval, margin: float) -> Verdict:
+    """The one rule of this service, from a two-sided interval of candidate − baseline."""
+    low, high = interval
+    if low > -margin or low == high == -margin:
+        return "pass"
+    return "fail" if high < -margin else "inconclusive"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Gate:
+    """A gate at a given size, 0/1 scores: which counts it fails and passes.
+
+    Attributes
+    ----------
+    size : int
+        Examples, or the nearest whole effective size.
+    rule : Rule
+    discordant : ndarray of int64, shape (size + 1,)
+        0 … size, every number of examples that may tell the two apart.
+    fails_from : ndarray of int64, shape (size + 1,)
+        Fewest losses that fail, for each; discordant + 1 where none do.
+    passes_to : ndarray of int64, shape (size + 1,)
+        Most losses that pass, for each; −1 where none do.
+    """
+
+    size: int
+    rule: Rule
+    discordant: NDArray[np.int64]
+    fails_from: NDArray[np.int64]
+    passes_to: NDArray[np.int64]
+
+    @classmethod
+    def build(cls, size: int, rule: Rule) -> Gate:
+        """Find both thresholds for every count, by bisection on the losses."""
+        discordant = np.arange(size + 1)
+        fails = _least(discordant, lambda losses: _fails(discordant, losses, size, rule))
+        passes = _least(discordant, lambda losses: ~_passes(discordant, losses, size, rule)) - 1
+        return cls(size, rule, discordant, fails, passes)
+
+    @property
+    def can_fail(self) -> bool:
+        """Whether any outcome at this size fails."""
+        return bool((self.fails_from <= self.discordant).any())
+
+    @property
+    def can_pass(self) -> bool:
+        """Whether any outcome at this size passes."""
+        return bool((self.passes_to >= 0).any())
+
+    @property
+    def passes_unchanged(self) -> bool:
+        """Whether a candidate with the very answers of the baseline passes."""
+        return bool(self.passes_to[0] >= 0)
+
+    def fail_probability(self, disagreement: float, drop: float) -> float:
+        """Probability of `fail` for a true drop, at this rate of disagreement."""
+        return self._probability(self.fails_from, disagreement, drop)
+
+    def pass_probability(self, disagreement: float, drop: float) -> float:
+        """Probability of `pass` for a true drop (negative: a gain)."""
+        return 1 - self._probability(self.passes_to + 1, disagreement, drop)
+
+    def _probability(self, losses: NDArray[np.int64], disagreement: float, drop: float) -> float:
+        """P(losses at or above the threshold), the losses trinomial."""
+        rate = min(max(disagreement, abs(drop)), 1.0)
+        if rate == 0:
+            return float(losses[0] <= 0)
+        share = (1 + drop / rate) / 2
+        chance = _binomial(self.discordant, self.size, rate)
+        return float(chance @ _tail(losses, self.discordant, share))
+
+
+def smallest_detectable_drop(gate: Gate, disagreement: float) -> float | None:
+    """Smallest true drop that fails with the rule's power; None when none does.
+
+    A drop larger than the rate of disagreement takes that rate with it.
+    """
+    power = gate.rule.power
+    if gate.fail_probability(disagreement, 1.0) < power:
+        return None
+    low, high = 0.0, 1.0
+    for _ in range(20):
+        middle = (low + high) / 2
+        reached = gate.fail_probability(disagreement, middle) >= power
+        low, high = (low, middle) if reached else (middle, high)
+    return high
+
+
+def normal_detectable_drop(standard_error: float, rule: Rule, freedom: int = 0) -> float:
+    """The same for an estimate with a normal error, or Student's t when `freedom` is given."""
+    return rule.margin + (critical(rule.confidence, freedom) + _quantile(rule.power)) * standard_error
+
+
+def normal_fail_probability(standard_error: float, rule: Rule, drop: float, freedom: int = 0) -> float:
+    """Probability of `fail` for such an estimate."""
+    if standard_error == 0:
+        return float(drop > rule.margin)
+    reach = (drop - rule.margin) / standard_error - critical(rule.confidence, freedom)
+    return float(special.stdtr(freedom, reach) if freedom else special.ndtr(reach))
+
+
+def examples_needed(disagreement: float, difference: float, rule: Rule) -> int | None:
+    """Independent examples after which the gate decides with the rule's power.
+
+    (z_{α/2} √(D − m²) + z_power √(D − δ²))² / (δ + m)², D the disagreement, δ the true
+    difference, m the margin (Connor 1987, Biometrics 43:207, moved to the margin).
+    None when the difference is exactly −margin: no number of examples decides that.
+    """
+    distance = difference + rule.margin
+    rate = max(disagreement, abs(difference), rule.margin)
+    if abs(distance) < 1e-12:
+        return None
+    spread = critical(rule.confidence) * math.sqrt(rate - rule.margin**2)
+    spread += _quantile(rule.power) * math.sqrt(rate - difference**2)
+    return max(1, math.ceil((spread / distance) ** 2))
+
+
+def _fails(discordant: NDArray[np.int64], losses: NDArray[np.int64], n: int, rule: Rule) -> NDArray[np.bool_]:
+    gains = discordant - losses
+    below = score_statistic(gains, losses, n, -rule.margin) < -critical(rule.confidence)
+    return below & (losses > gains) & (mid_p(gains, losses) <= rule.level)
+
+
+def _passes(
+    discordant: NDArray[np.int64], losses: NDArray[np.int64], n: int, rule: Rule
+) -> NDArray[np.bool_]:
+    gains = discordant - losses
+    above = score_statistic(gains, losses, n, -rule.margin) > critical(rule.confidence)
+    if rule.margin > 0:
+        return above
+    return above & (gains > losses) & (mid_p(gains, losses) <= rule.level)
+
+
+def _least(
+    discordant: NDArray[np.int64], holds: Callable[[NDArray[np.int64]], NDArray[np.bool_]]
+) -> NDArray[np.int64]:
+    """Fewest losses, 0 … d, for which a monotone condition holds; d + 1 where it never does."""
+    low, high = np.zeros_like(discordant), discordant + 1
+    for _ in range(int(discordant[-1] + 1).bit_length()):
+        middle = (low + high) // 2
+        reached = holds(np.minimum(middle, discordant)) | (middle > discordant)
+        low, high = np.where(reached, low, middle + 1), np.where(reached, middle, high)
+        low = np.minimum(low, high)
+    return high
+
+
+def _binomial(k: NDArray[np.int64], n: int, rate: float) -> NDArray[np.float64]:
+    """P(X = k) for X ~ Binomial(n, rate)."""
+    log = special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1)
+    return np.asarray(np.exp(log + special.xlogy(k, rate) + special.xlog1py(n - k, -rate)))
+
+
+def _tail(k: NDArray[np.int64], n: NDArray[np.int64], share: float) -> NDArray[np.float64]:
+    """P(X ≥ k) for X ~ Binomial(n, share), elementwise."""
+    inside = (k > 0) & (k <= n)
+    tail = special.betainc(np.where(inside, k, 1), np.where(inside, n - k + 1, 1), share)
+    return np.where(k <= 0, 1.0, np.where(inside, tail, 0.0))
+
+
+def _quantile(probability: float) -> float:
+    return float(special.ndtri(probability))

@@ -1,0 +1,70 @@
+"""Intervals of a single score: Wilson and Clopper–Pearson, never Wald.
+
+Sizes may be real numbers, so that a sample without replacement, strata or
+clusters enter as an *effective* size (Korn & Graubard 1998, Survey Methodology 24).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import special
+
+Interval = tuple[float, float]
+
+
+def critical(confidence: float, freedom: int = 0) -> float:
+    """The quantile of a two-sided interval, 1.96 at 0.95; Student's t when `freedom` is given."""
+    upper = 0.5 + confidence / 2
+    return float(special.stdtrit(freedom, upper) if freedom else special.ndtri(upper))
+
+
+def finite_size(n: ArrayLike, total: ArrayLike) -> NDArray[np.float64]:
+    """Examples drawn with replacement that tell as much as n of `total` without: n (N−1) / (N−n).
+
+    Infinite at n = N: then the mean is known.
+    """
+    n, total = np.asarray(n, dtype=np.float64), np.asarray(total, dtype=np.float64)
+    with np.errstate(divide="ignore"):
+        return np.where(n >= total, np.inf, n * (total - 1) / (total - n))
+
+
+def wilson(
+    successes: ArrayLike, n: ArrayLike, confidence: float = 0.95
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Wilson's score interval of a proportion (Wilson 1927).
+
+    Parameters
+    ----------
+    successes, n : array_like
+        Sum of scores and size; real numbers are taken as effective counts.
+    confidence : float
+
+    Returns
+    -------
+    low, high : ndarray
+        Within [0, 1]; never a single point. 3/3 gives [.438, 1], 0/10 [0, .278].
+    """
+    n = np.asarray(n, dtype=np.float64)
+    return wilson_share(np.asarray(successes, dtype=np.float64) / n, n, confidence)
+
+
+def wilson_share(
+    share: ArrayLike, n: ArrayLike, confidence: float = 0.95
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Wilson's interval from a share in [0, 1]; at infinite n the share itself."""
+    p, n = np.asarray(share, dtype=np.float64), np.asarray(n, dtype=np.float64)
+    z2 = critical(confidence) ** 2 / n
+    middle = (p + z2 / 2) / (1 + z2)
+    half = np.sqrt(z2 * (p * (1 - p) + z2 / 4)) / (1 + z2)
+    low = np.where(p <= 0, 0.0, np.minimum(np.maximum(middle - half, 0.0), p))
+    high = np.where(p >= 1, 1.0, np.maximum(np.minimum(middle + half, 1.0), p))
+    return low, high
+
+
+def clopper_pearson(successes: float, n: float, confidence: float = 0.95) -> Interval:
+    """The exact interval of a proportion (Clopper & Pearson 1934)."""
+    tail = (1 - confidence) / 2
+    low = 0.0 if successes <= 0 else float(special.betaincinv(successes, n - successes + 1, tail))
+    high = 1.0 if successes >= n else float(special.betaincinv(successes + 1, n - successes, 1 - tail))
+    return low, high
