@@ -1,0 +1,137 @@
+"""How often random draws order two models as the full benchmark does, without simulation.
+
+A pair is described by b, the examples only the better model gets right, and c,
+those only the other does; D = b + c examples are discordant. Drawing n of N
+examples without replacement draws d discordant ones, hypergeometric(N, D, n),
+and of those x in the better model's favour, hypergeometric(D, b, d):
+
+    P(agree) = Σ_d P(d) P(x > d/2 | d),   P(tie) = Σ_{d even} P(d) P(x = d/2 | d).
+
+P(x > d/2 | d) needs no inner sum: drawing one discordant example more moves it
+by the probability that this example makes or breaks the lead.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln
+
+BATCH = 4_000_000
+"""Cells of a table held at once by default (32 MB of float64)."""
+
+
+class Outcome(NamedTuple):
+    """Probabilities that a draw orders a pair rightly, or leaves it tied.
+
+    Attributes
+    ----------
+    agree, tie : ndarray of float64, shape (P, S)
+        By pair and size; the rest is the probability of the wrong order.
+    """
+
+    agree: NDArray[np.float64]
+    tie: NDArray[np.float64]
+
+    @property
+    def half_credit(self) -> NDArray[np.float64]:
+        """P(agree) + P(tie) / 2, shape (P, S)."""
+        return self.agree + self.tie / 2
+
+
+def random_agreement(
+    n_examples: int,
+    better: NDArray[np.integer],
+    worse: NDArray[np.integer],
+    sizes: NDArray[np.integer],
+    *,
+    batch: int = BATCH,
+) -> Outcome:
+    """Exact outcome of uniform draws without replacement.
+
+    Parameters
+    ----------
+    n_examples : int
+        N, the whole from which examples are drawn.
+    better, worse : ndarray of int, shape (P,)
+        b and c of each pair: examples only the better, only the worse model gets right.
+    sizes : ndarray of int, shape (S,)
+        n, each from 1 to N.
+    batch : int
+        Most table cells held at once; bounds memory, changes no number.
+
+    Returns
+    -------
+    Outcome
+
+    Source
+    ------
+    `reference/statistics.md` section 3; scipy.stats.hypergeom agrees to 1e-12.
+    """
+    keys, where = np.unique(np.stack((better + worse, better), axis=1), axis=0, return_inverse=True)
+    agree, tie = np.empty((2, len(keys), len(sizes)))
+    starts = np.flatnonzero(np.diff(keys[:, 0], prepend=-1))
+    for start, stop in zip(starts, [*starts[1:], len(keys)], strict=True):
+        discordant = int(keys[start, 0])
+        chance = _discordant_drawn(n_examples, discordant, sizes)
+        step = max(1, batch // len(chance))
+        for at in range(start, stop, step):
+            block = slice(at, min(at + step, stop))
+            lead, level = _urn(discordant, keys[block, 1], len(chance) - 1)
+            agree[block] = lead @ chance
+            tie[block] = level @ chance[::2]
+    where = where.ravel()
+    return Outcome(agree[where], tie[where])
+
+
+def _discordant_drawn(n_examples: int, discordant: int, sizes: NDArray[np.integer]) -> NDArray[np.float64]:
+    """P(d) for d = 0 … the most any size can draw, shape (d, S)."""
+    most = min(discordant, int(sizes.max()))
+    drawn = np.arange(most + 1)[:, None]
+    rest = n_examples - discordant
+    possible = (drawn <= sizes) & (sizes - drawn <= rest)
+    log_factorial = log_factorials(n_examples)
+    other = np.where(possible, sizes - drawn, 0)
+
+    def log_choose(n: int, k: NDArray[np.integer]) -> NDArray[np.float64]:
+        logs: NDArray[np.float64] = log_factorial[n] - log_factorial[k] - log_factorial[n - k]
+        return logs
+
+    logs = log_choose(discordant, drawn) + log_choose(rest, other) - log_choose(n_examples, sizes)
+    return np.exp(logs, where=possible, out=np.zeros(possible.shape))
+
+
+def _urn(
+    discordant: int, better: NDArray[np.integer], most: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """P(lead | d) for d = 0 … most, and P(tie | 2k) for 2k = 0 … most.
+
+    Drawing from D balls of which b are for the better model: from a tie at 2k the
+    next ball gives the lead with (b − k) / (D − 2k); from a lead of one at 2k + 1
+    the next takes it with (c − k) / (D − 2k − 1).
+    """
+    half = most // 2 + 1
+    k = np.arange(half)
+    b = better[:, None].astype(np.float64)
+    for_better, for_worse = np.maximum(b - k, 0), np.maximum(discordant - b - k, 0)
+    left = np.maximum(discordant - 2.0 * k, 1)
+    left_after = np.maximum(left - 1, 1)
+    # C(b,k) C(c,k) / C(D,2k) by the ratio of neighbours.
+    ratio = for_better * for_worse / (left * left_after) * ((2 * k + 2) * (2 * k + 1) / (k + 1) ** 2)
+    tie = np.ones((len(better), half))
+    np.cumprod(ratio[:, :-1], axis=1, out=tie[:, 1:])
+    gained = tie * for_better / left
+    lost = gained * (2 * k + 1) / (k + 1) * for_worse / left_after
+    lead = np.empty((len(better), 2 * half))
+    lead[:, 0::2] = np.cumsum(gained - lost, axis=1) - (gained - lost)
+    lead[:, 1::2] = lead[:, 0::2] + gained
+    return lead[:, : most + 1], tie
+
+
+@lru_cache(maxsize=8)
+def log_factorials(most: int) -> NDArray[np.float64]:
+    """Log of 0! … most!, shape (most + 1,)."""
+    return np.asarray(gammaln(np.arange(most + 1) + 1.0))

@@ -1,0 +1,94 @@
+"""What trials produce: estimated and true scores of targets, as arrays and as bytes."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(slots=True, eq=False)
+class Estimates:
+    """Scores of R trials on U units (the benchmark, or it and each subtask).
+
+    Attributes
+    ----------
+    targets : ndarray of int32, shape (R, T)
+        Rows of the matrix, ascending in each trial.
+    same, new : ndarray of float64, shape (U, R, T)
+        Sums of the targets' scores over the selection part and over the held-out
+        part; whole numbers where scores are 0/1.
+    scores : ndarray of float64, shape (U, E, S, R, T)
+        Estimated score by entry (method × number of sources) and size; NaN where
+        the entry was skipped or the size does not fit the unit.
+    overlap : ndarray of float64, shape (U, E, S, R)
+        Jaccard index of the chosen set with that of a refit; NaN where not refitted.
+    skipped : dict
+        (unit, entry, size position) → why the method could not work.
+    """
+
+    targets: NDArray[np.int32]
+    same: NDArray[np.float64]
+    new: NDArray[np.float64]
+    scores: NDArray[np.float64]
+    overlap: NDArray[np.float64]
+    skipped: dict[tuple[int, int, int], str] = field(default_factory=dict)
+
+    @classmethod
+    def empty(cls, units: int, entries: int, sizes: int, trials: int, targets: int) -> Estimates:
+        """Room for the results, nothing in it."""
+        return cls(
+            targets=np.zeros((trials, targets), dtype=np.int32),
+            same=np.zeros((units, trials, targets)),
+            new=np.zeros((units, trials, targets)),
+            scores=np.full((units, entries, sizes, trials, targets), np.nan),
+            overlap=np.full((units, entries, sizes, trials), np.nan),
+        )
+
+    def to_bytes(self) -> bytes:
+        """An NPZ without pickled objects; equal estimates give equal bytes."""
+        buffer = io.BytesIO()
+        reasons = json.dumps([[*key, reason] for key, reason in sorted(self.skipped.items())])
+        np.savez(
+            buffer,
+            targets=self.targets,
+            same=self.same,
+            new=self.new,
+            scores=self.scores,
+            overlap=self.overlap,
+            skipped=np.frombuffer(reasons.encode(), dtype=np.uint8),
+        )
+        return buffer.getvalue()
+
+    @classmethod
+    def from_bytes(cls, blob: bytes) -> Estimates:
+        """Read what `to_bytes` wrote."""
+        with np.load(io.BytesIO(blob), allow_pickle=False) as arrays:
+            reasons = json.loads(arrays["skipped"].tobytes())
+            return cls(
+                targets=arrays["targets"],
+                same=arrays["same"],
+                new=arrays["new"],
+                scores=arrays["scores"],
+                overlap=arrays["overlap"],
+                skipped={(unit, entry, size): reason for unit, entry, size, reason in reasons},
+            )
+
+    @classmethod
+    def joined(cls, parts: Sequence[Estimates]) -> Estimates:
+        """The trials of several parts, in the order of the parts."""
+        skipped: dict[tuple[int, int, int], str] = {}
+        for part in reversed(parts):
+            skipped.update(part.skipped)
+        return cls(
+            targets=np.concatenate([p.targets for p in parts]),
+            same=np.concatenate([p.same for p in parts], axis=1),
+            new=np.concatenate([p.new for p in parts], axis=1),
+            scores=np.concatenate([p.scores for p in parts], axis=3),
+            overlap=np.concatenate([p.overlap for p in parts], axis=3),
+            skipped=skipped,
+        )

@@ -1,0 +1,75 @@
+"""The reliability experiment: cut into parts, run part by part, assembled into one result.
+
+`parts` cuts a plan's trials by estimated cost; `run_part` runs some of them on any
+machine; `assemble` reads the estimates of all. No number depends on the cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from service.engine.estimates import Estimates
+from service.engine.matrix import Matrix
+from service.engine.plan import Plan
+from service.engine.result import assemble_result
+from service.engine.trials import Check, entries, run_trials
+
+__all__ = ["assemble", "parts", "run_part"]
+
+PART_SECONDS = 4.0
+COST = {"random": (0.0, 0.0), "stratified": (0.0, 0.0)}
+COSTLY = (3e-6, 2e-8)
+"""Seconds of one fit per score read and per pair of examples, for methods not named in COST."""
+
+
+def parts(plan: Plan) -> list[dict[str, Any]]:
+    """JSON specs of the parts, by trials; one part without trials where all is exact.
+
+    Returns
+    -------
+    list of dict
+        [{"trials": [first, last]}, …], last excluded; at least one.
+    """
+    if not plan.simulated:
+        return [{"trials": [0, 0]}]
+    each = max(1, int(PART_SECONDS / _trial_seconds(plan)))
+    starts = range(0, plan.trials, each)
+    return [{"trials": [start, min(start + each, plan.trials)]} for start in starts]
+
+
+def _trial_seconds(plan: Plan) -> float:
+    """Estimated time of one trial on one core."""
+    n = plan.outline.n_examples - plan.heldout
+    seconds = 1e-4 + 1e-9 * plan.models.targets * plan.outline.n_examples
+    for key, sources in {(e.spec.fit_key, e.sources): e for e in entries(plan)}:
+        per_score, per_pair = COST.get(key.split("{")[0], COSTLY)
+        seconds += 2e-5 * len(plan.sizes) + per_score * (sources or 0) * n + per_pair * n * n
+    return seconds * (2 if plan.by_subtask else 1)
+
+
+def run_part(matrix: Matrix, plan: Plan, spec: Mapping[str, Any], check: Check) -> bytes:
+    """Run the trials of one part.
+
+    Parameters
+    ----------
+    matrix : Matrix
+        Complete.
+    plan : Plan
+    spec : mapping
+        One of `parts(plan)`.
+    check : callable
+        Called with the fraction done at least once a fit; may raise Stopped.
+
+    Returns
+    -------
+    bytes
+        NPZ without pickled objects, for `assemble`.
+    """
+    first, last = spec["trials"]
+    return run_trials(plan, matrix, first, last, check).to_bytes()
+
+
+def assemble(matrix: Matrix, plan: Plan, blobs: list[bytes], check: Check) -> dict[str, Any]:
+    """The result from the parts' bytes, in the order of `parts(plan)`: plain, finite JSON."""
+    return assemble_result(matrix, plan, Estimates.joined([Estimates.from_bytes(b) for b in blobs]), check)

@@ -1,0 +1,238 @@
+"""Judged methods and sizes → one recommendation, and what to know before following it.
+
+The method and size are chosen on the even trials and reported on the odd ones:
+the best of many on the trials that chose it looks better than it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from service.engine.caveats import caveats
+from service.engine.contrasts import contrast, mdad_contrast
+from service.engine.judge import judgement
+from service.engine.lines import SAME, Cell, Line
+from service.engine.matrix import Matrix
+from service.engine.own_pairs import close_pairs
+from service.engine.plan import Plan
+from service.engine.resampling import ALL, EVEN, LEAST_MODELS, ODD
+
+SIMPLEST = (
+    "random",
+    "stratified",
+    "confidence_strata",
+    "anchor_points",
+    "diversity",
+    "tinybenchmarks",
+    "optimal_design",
+)
+LISTED_PAIRS = 20
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Choice:
+    """A line at a size, with the trials that chose it and those that report it."""
+
+    line: Line
+    size: int
+    cell: Cell
+    reported: int
+
+
+def recommend(plan: Plan, matrix: Matrix, lines: list[Line], random: Line) -> dict[str, Any]:
+    """The recommendation of a result.
+
+    Parameters
+    ----------
+    lines : list of Line
+    random : Line
+        Random sampling from the full benchmark, exact.
+
+    Returns
+    -------
+    dict
+        With `status` recommended, use_full_benchmark, not_reached or not_enough_models.
+    """
+    usable = [line for line in lines if any(plan.truth in cell.judged for cell in line.cells.values())]
+    choice = _choose(plan, usable) if plan.models.targets >= LEAST_MODELS else None
+    if choice is not None and choice.size == len(matrix.examples):
+        choice = None
+    answer: dict[str, Any] = {
+        "status": _status(plan, usable, choice),
+        "target_mdad": plan.target_mdad,
+        "probability": plan.probability,
+        "truth": plan.truth,
+        "method": None,
+        "source_models": None,
+        "size": None,
+        "fraction": None,
+        "mdad": None,
+        "interval": None,
+        "agreement": None,
+        "agreement_interval": None,
+        "estimation_error": None,
+        "relied_on_size": None,
+        "exact_random": None,
+    }
+    if choice is not None:
+        answer |= _chosen(plan, matrix, choice, random)
+    threshold = plan.target_mdad if answer["mdad"] is None else answer["mdad"]
+    own = close_pairs(matrix, np.arange(len(matrix.models)), threshold, most=LISTED_PAIRS)
+    answer |= {
+        "random_enough_from": _random_enough_from(plan, usable),
+        "own_pairs": {"threshold": threshold, **own},
+        "alternatives": _alternatives(plan, usable),
+        "caveats": caveats(plan, matrix, lines, answer),
+    }
+    return answer | {"sentence": _sentence(plan, matrix, answer)}
+
+
+def _choose(plan: Plan, lines: list[Line]) -> Choice | None:
+    """The smallest size that reaches the target, and the simplest method as good as the best there."""
+    for size in sorted({size for line in lines for size in line.cells}):
+        if plan.max_size is not None and size > plan.max_size:
+            break
+        reaching = [
+            line
+            for line in lines
+            if size in line.cells and line.cells[size].mdad(plan.truth, _chooses(plan, line)) <= _target(plan)
+        ]
+        if reaching:
+            return _simplest(plan, size, reaching)
+    return None
+
+
+def _simplest(plan: Plan, size: int, reaching: list[Line]) -> Choice:
+    best = min(reaching, key=lambda line: line.cells[size].mdad(plan.truth, _chooses(plan, line)))
+    for line in sorted(reaching, key=_complexity):
+        gap = mdad_contrast(line.cells[size], best.cells[size], plan.truth, _chooses(plan, line))["interval"]
+        if line is best or (gap is not None and (gap[0] is None or gap[0] <= 0)):
+            break
+    reported = ODD if _chooses(plan, line) == EVEN else ALL
+    return Choice(line, size, line.cells[size], reported)
+
+
+def _complexity(line: Line) -> tuple[int, bool, int]:
+    method = line.spec.method
+    rank = SIMPLEST.index(method) if method in SIMPLEST else len(SIMPLEST)
+    return rank, line.spec.predicts, line.sources or 0
+
+
+def _chooses(plan: Plan, line: Line) -> int:
+    return EVEN if line.spec in plan.simulated and plan.trials > 1 else ALL
+
+
+def _target(plan: Plan) -> float:
+    return plan.target_mdad + 1e-9
+
+
+def _status(plan: Plan, lines: list[Line], choice: Choice | None) -> str:
+    if plan.models.targets < LEAST_MODELS:
+        return "not_enough_models"
+    if choice is not None:
+        return "recommended"
+    found = any(np.isfinite(cell.mdad(plan.truth)) for line in lines for cell in line.cells.values())
+    return "use_full_benchmark" if found else "not_reached"
+
+
+def _chosen(plan: Plan, matrix: Matrix, choice: Choice, random: Line) -> dict[str, Any]:
+    judged, curve = choice.cell.judged[plan.truth]
+    report = judgement(judged, curve, choice.reported)
+    halves = choice.reported == ODD
+    return {
+        "method": choice.line.spec.label,
+        "source_models": choice.line.sources,
+        "size": choice.size,
+        "fraction": choice.size / len(matrix.examples),
+        **{key: report[key] for key in ("mdad", "interval", "agreement", "agreement_interval")},
+        "estimation_error": choice.cell.extra.get(plan.truth, {}).get("estimation_error"),
+        "relied_on_size": relied_on_size(choice.line, plan),
+        "chosen_on": "even trials" if halves else "all trials",
+        "reported_on": "odd trials" if halves else "all trials",
+        "exact_random": _beside(random, choice.size),
+    }
+
+
+def _beside(random: Line, size: int) -> dict[str, Any] | None:
+    if size not in random.cells:
+        return None
+    judged, curve = random.cells[size].judged[SAME]
+    report = judgement(judged, curve)
+    return {key: report[key] for key in ("mdad", "interval", "agreement", "agreement_interval")}
+
+
+def smallest_size(line: Line, plan: Plan) -> int | None:
+    """Smallest size whose MDAD is within the target, on all trials."""
+    return next((n for n, c in sorted(line.cells.items()) if c.mdad(plan.truth) <= _target(plan)), None)
+
+
+def relied_on_size(line: Line, plan: Plan) -> int | None:
+    """Smallest size whose MDAD's interval ends within the target, on all trials."""
+    for size, cell in sorted(line.cells.items()):
+        judged, curve = cell.judged[plan.truth]
+        interval = judgement(judged, curve).get("interval")
+        if interval and interval[1] is not None and interval[1] <= _target(plan):
+            return size
+    return None
+
+
+def _alternatives(plan: Plan, lines: list[Line]) -> list[dict[str, Any]]:
+    answer = []
+    for line in lines:
+        size = smallest_size(line, plan)
+        answer.append(
+            {
+                "method": line.spec.label,
+                "source_models": line.sources,
+                "size": size,
+                "mdad": None if size is None else line.cells[size].mdad(plan.truth),
+                "relied_on_size": relied_on_size(line, plan),
+            }
+        )
+    return answer
+
+
+def _random_enough_from(plan: Plan, lines: list[Line]) -> int | None:
+    """Smallest size from which on no method's agreement is clearly above random's."""
+    random = next((line for line in lines if line.spec.label == "random"), None)
+    if random is None or len(lines) < 2:
+        return None
+    enough = None
+    for size in sorted(random.cells, reverse=True):
+        for line in lines:
+            if line is random or size not in line.cells:
+                continue
+            gap = contrast(random.cells[size], line.cells[size], plan.truth)["agreement"]["interval"]
+            if gap is None or gap[1] < 0:
+                return enough
+        enough = size
+    return enough
+
+
+def _sentence(plan: Plan, matrix: Matrix, answer: dict[str, Any]) -> str:
+    chance = f"{100 * plan.probability:.3g} %"
+    kind = "new items" if plan.truth == "new_items" else "the same items"
+    if answer["status"] == "not_enough_models":
+        few = f"{plan.models.targets} target models are too few to recommend a size"
+        return f"{few}; at least {LEAST_MODELS} are needed."
+    if answer["status"] == "not_reached":
+        return f"No method or size tested orders models as {kind} do in {chance} of cases, however far apart."
+    if answer["status"] == "use_full_benchmark":
+        apart = f"models {_points(plan.target_mdad)} points apart"
+        return f"Use the full benchmark: no smaller size tested orders {apart} as {kind} do in {chance} of cases."
+    advice = f"Use {answer['size']} of {len(matrix.examples)} examples chosen by {answer['method']}"
+    if answer["mdad"] is None:
+        return f"{advice}, with care: on the trials that did not choose it, it does not reach {chance}."
+    ends = answer["interval"]
+    upper = (
+        "" if not ends or ends[1] is None else f" (95 % interval {_points(ends[0])} to {_points(ends[1])})"
+    )
+    gap = f"{_points(answer['mdad'])} points{upper}"
+    return f"{advice}: models that differ by {gap} or more are ordered as {kind} do in {chance} of cases."
+
+
+def _points(fraction: float) -> str:
+    return f"{100 * fraction:.3g}"

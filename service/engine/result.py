@@ -1,0 +1,100 @@
+"""Estimates of all trials → the result of an experiment, as plain JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from service.engine.contrasts import differences
+from service.engine.estimates import Estimates
+from service.engine.exact import WholeBenchmark, exact_line, sampling_note
+from service.engine.groups import group_report
+from service.engine.judge import Rule
+from service.engine.lines import Line
+from service.engine.matrix import Matrix
+from service.engine.plan import Plan
+from service.engine.recommend import recommend
+from service.engine.simulated import Simulated
+from service.engine.splits import heldout_counts
+from service.engine.trials import units
+
+Check = Callable[[float], None]
+
+
+def assemble_result(matrix: Matrix, plan: Plan, estimates: Estimates, check: Check) -> dict[str, Any]:
+    """The benchmark's result; with `by_subtask` each subtask's own in `subtasks`."""
+    parts = units(plan, matrix)
+    held = heldout_counts(matrix.strata, plan.heldout)
+    results = []
+    for unit, subtask in enumerate(parts):
+        check(unit / len(parts))
+        if subtask is None:
+            results.append(_unit_result(matrix, plan, estimates, unit, int(held.sum()), check))
+        else:
+            part = matrix.take(examples=np.flatnonzero(matrix.strata == subtask))
+            results.append(_unit_result(part, plan, estimates, unit, int(held[subtask]), check))
+    answer: dict[str, Any] = {"settings": plan.settings, **results[0]}
+    if plan.by_subtask:
+        names = zip(matrix.subtasks, results[1:], strict=True)
+        answer["subtasks"] = [{"subtask": name, **result} for name, result in names]
+    plain: dict[str, Any] = _plain(answer)
+    return plain
+
+
+def _unit_result(
+    matrix: Matrix, plan: Plan, estimates: Estimates, unit: int, heldout: int, check: Check
+) -> dict[str, Any]:
+    """Everything about the whole benchmark or one subtask of it."""
+    rule = Rule(plan.probability, plan.paper_compat)
+    whole = WholeBenchmark.of(matrix, rule)
+    sizes = tuple(size for size in plan.sizes if size <= len(matrix.examples) - heldout)
+    simulated = None
+    lines: list[Line] = []
+    if plan.simulated:
+        simulated = Simulated.of(plan, estimates, unit, len(matrix.examples) - heldout, heldout)
+        lines = simulated.lines(rule)
+    for spec in plan.specs:
+        if spec not in plan.simulated:
+            lines.append(exact_line(spec, sizes, whole, check))
+    place = {spec.label: at for at, spec in enumerate(plan.specs)}
+    lines.sort(key=lambda line: place[line.spec.label])
+    random = exact_line(None, sizes, whole, check)
+    answer: dict[str, Any] = {
+        "data": _data(matrix, plan, heldout) | (sampling_note(simulated.pairs) if simulated else {}),
+        "methods": [line.as_json() for line in lines],
+        "exact_random": [random.cells[s].as_json(s) | random.notes[s] for s in sizes],
+        "differences": differences(lines, sizes, plan.truth),
+        "recommendation": recommend(plan, matrix, lines, random),
+    }
+    if plan.group and simulated:
+        answer["group"] = group_report(plan, matrix, simulated, rule)
+    return answer
+
+
+def _data(matrix: Matrix, plan: Plan, heldout: int) -> dict[str, Any]:
+    counts = plan.models.sources
+    return {
+        "models": len(matrix.models),
+        "examples": len(matrix.examples),
+        "source_models": list(counts) if len(counts) > 1 else max(counts, default=0),
+        "target_models": plan.models.targets,
+        "selection_examples": len(matrix.examples) - heldout,
+        "heldout_examples": heldout,
+        "constant_examples": int(matrix.constant.sum()),
+        "binary": matrix.binary,
+    }
+
+
+def _plain(value: object) -> Any:  # noqa: ANN401 - JSON
+    """JSON types only; floats to ten decimals, so that the last bit of a machine does not show."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, float | np.floating):
+        return round(float(value), 10) if np.isfinite(value) else None
+    if isinstance(value, np.integer):
+        return int(value)
+    return value
