@@ -10,7 +10,7 @@ from sqlalchemy import Connection, create_engine, pool, text
 from service.store.tables import metadata
 
 # A migration that waits for a lock makes every query behind it wait too: better to fail and try again.
-LOCK_TIMEOUT = "4s"
+LOCK_TIMEOUT = "3s"
 STATEMENT_TIMEOUT = "120s"
 
 
@@ -26,10 +26,10 @@ def migrate(connection: Connection) -> None:
 
 
 given = context.config.attributes.get("connection")
-if given is not None:
+if isinstance(given, Connection):
     migrate(given)
 else:
-    url = context.config.attributes.get("url") or os.environ["DATABASE_URL"]
-    engine = create_engine(url, poolclass=pool.NullPool)
+    url = context.config.attributes.get("url") or os.environ.get("DATABASE_URL", "")
+    engine = given or create_engine(url, poolclass=pool.NullPool)
     with engine.connect() as own:
         migrate(own)

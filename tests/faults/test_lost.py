@@ -91,8 +91,11 @@ def test_workers_whose_sessions_are_cut_carry_on(rig: Rig, tmp_path: Path) -> No
     job = rig.submit(rig.matrix(), [{"until": str(gate)}, {"n": 1}])
     rig.wait(job.id, lambda job: job.progress > 0)
     with rig.engine.begin() as conn:
-        cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'tastetest-worker'"
-        assert conn.execute(text(f"{cut} AND datname = current_database()")).rowcount > 0
+        cut = (
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            " WHERE application_name = 'tastetest-worker' AND datname = current_database()"
+        )
+        assert conn.execute(text(cut)).rowcount > 0
     gate.touch()
     done = rig.wait(job.id)
     assert (done.status, done.attempt) == ("succeeded", 1)
