@@ -6,15 +6,23 @@ import inspect
 from collections.abc import Mapping
 from typing import Any
 
+from service.engine.selection.anchor_points import AnchorPoints
 from service.engine.selection.base import Method
+from service.engine.selection.confidence_strata import ConfidenceStrata
+from service.engine.selection.diversity import Diversity
 from service.engine.selection.random_sampling import RandomSampling
 from service.engine.selection.stratified import Stratified
+from service.engine.selection.tinybenchmarks import TinyBenchmarks
 
 METHODS: dict[str, type[Method]] = {
     cls.name: cls
     for cls in (
         RandomSampling,
         Stratified,
+        ConfidenceStrata,
+        AnchorPoints,
+        TinyBenchmarks,
+        Diversity,
     )
 }
 

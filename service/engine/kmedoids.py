@@ -1,0 +1,190 @@
+"""k-medoids on a distance matrix: greedy BUILD, then eager swaps to a local optimum.
+
+The swap phase is FasterPAM (Schubert & Rousseeuw 2021, "Fast and eager k-medoids
+clustering", Information Systems 101). When candidate j replaces the medoid of
+cluster C, the loss changes by
+
+    Σ_{o ∈ C} (d2 − d1)  −  Σ_o max(d1 − d_oj, 0)  −  Σ_{o ∈ C} max(d2 − max(d_oj, d1), 0)
+
+with d1 and d2 the distances of o to its nearest and second nearest medoid. Only
+pairs with d_oj < d2 count, and those get few as k grows, so one sparse pass over
+a block of rows prices all their swaps; the promising candidates are then offered
+one by one against the state they meet.
+
+BUILD is facility location, hence submodular: gains only shrink as medoids are
+added, so stale ones are upper bounds and few need refreshing at each step. The
+greedy order serves every k. Random restarts guard against the poor local optima
+that BUILD can lead to where distances are low-dimensional.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+_BLOCK_CELLS = 1 << 18
+_BLOCK_ROWS = 32
+_REFRESH = 32
+_SLACK = 1e-6
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Clustering:
+    """k medoids and the cluster of every point.
+
+    Attributes
+    ----------
+    medoids : ndarray of int64, shape (k,)
+        Points, ascending, distinct.
+    labels : ndarray of int64, shape (N,)
+        Index into `medoids`; every medoid is in its own cluster.
+    loss : float
+        Sum of the distances to the nearest medoid.
+    converged : bool
+        Whether no single swap lowers the loss by more than a millionth.
+    """
+
+    medoids: NDArray[np.int64]
+    labels: NDArray[np.int64]
+    loss: float
+    converged: bool
+
+
+class KMedoids:
+    """k-medoids of one distance matrix, for any number of clusters.
+
+    Parameters
+    ----------
+    distances : ndarray of float32, shape (N, N)
+        Symmetric, finite, non-negative, zero on the diagonal. Not copied.
+    """
+
+    def __init__(self, distances: NDArray[np.float32]) -> None:
+        self._distances = distances
+        first = int(np.argmin(distances.sum(axis=1, dtype=np.float64)))
+        self._order = [first]
+        self._nearest = distances[first].copy()
+        self._gains = np.full(len(distances), self._nearest.sum(dtype=np.float64))
+        self._gains[first] = -1
+
+    def cluster(
+        self, k: int, rng: np.random.Generator, *, restarts: int = 4, max_sweeps: int = 50
+    ) -> Clustering:
+        """Cluster into k, 1 ≤ k ≤ N; the answer does not depend on earlier calls.
+
+        Parameters
+        ----------
+        k : int
+            Number of medoids.
+        rng : Generator
+            Draws the starts after the first, which is BUILD.
+        restarts : int, default 4
+            Random starts besides BUILD; the lowest loss wins.
+        max_sweeps : int, default 50
+            Most passes over all candidates for a start; `Clustering.converged`
+            tells whether they were enough.
+        """
+        n = len(self._distances)
+        best = self._descend(self.build(k), max_sweeps)
+        for _ in range(restarts if 1 < k < n else 0):
+            other = self._descend(rng.choice(n, k, replace=False), max_sweeps)
+            best = min(best, other, key=lambda clustering: clustering.loss)
+        return best
+
+    def _descend(self, start: NDArray[np.int64], max_sweeps: int) -> Clustering:
+        k = len(start)
+        swaps = _Swaps(self._distances, start)
+        converged = k in (1, len(self._distances)) or any(swaps.sweep() == 0 for _ in range(max_sweeps))
+        order = np.argsort(swaps.medoids)
+        labels = np.argsort(order)[swaps.nearest]
+        labels[swaps.medoids[order]] = np.arange(k)
+        return Clustering(swaps.medoids[order], labels, float(swaps.d1.sum(dtype=np.float64)), converged)
+
+    def build(self, k: int) -> NDArray[np.int64]:
+        """The first k medoids of the greedy order, each the one that lowers the loss the most."""
+        while len(self._order) < k:
+            chosen = self._steepest()
+            self._order.append(chosen)
+            np.minimum(self._nearest, self._distances[chosen], out=self._nearest)
+            self._gains[chosen] = -1
+        return np.array(self._order[:k], dtype=np.int64)
+
+    def _steepest(self) -> int:
+        """The candidate with the largest gain, refreshing only those that could still be it."""
+        bounds = self._gains.copy()
+        while True:
+            ahead = int(np.argmax(self._gains))
+            if bounds[ahead] < 0:
+                return ahead
+            count = min(_REFRESH, len(bounds))
+            stale = np.argpartition(-bounds, count - 1)[:count]
+            stale = stale[bounds[stale] >= 0]
+            saved = np.maximum(self._nearest - self._distances[stale], 0)
+            self._gains[stale] = saved.sum(axis=1, dtype=np.float64)
+            bounds[stale] = -1
+
+
+class _Swaps:
+    """The swap phase: the medoids, and each point's two nearest of them."""
+
+    def __init__(self, distances: NDArray[np.float32], medoids: NDArray[np.int64]) -> None:
+        n = len(distances)
+        self.distances = distances
+        self.medoids = medoids.copy()
+        self.nearest = np.zeros(n, dtype=np.int64)
+        self.second = np.zeros(n, dtype=np.int64)
+        self.d1 = distances[medoids[0]].copy()
+        self.d2 = np.full(n, distances.max(), dtype=np.float32)
+        if len(medoids) > 1:
+            self._seek(np.arange(n))
+
+    def sweep(self) -> int:
+        """Offer every point as a medoid, a block at a time; returns the number of swaps made."""
+        n = len(self.distances)
+        step = min(_BLOCK_ROWS, max(1, _BLOCK_CELLS // n))
+        return sum(self._exhaust(start, min(start + step, n)) for start in range(0, n, step))
+
+    def _exhaust(self, start: int, stop: int) -> int:
+        """Make the best swap with a candidate in start … stop until none lowers the loss."""
+        swaps = 0
+        while True:
+            changes = self._changes(start, stop)
+            candidate, victim = divmod(int(np.argmin(changes)), changes.shape[1])
+            if changes[candidate, victim] >= -self._slack():
+                return swaps
+            self._swap(victim, start + candidate)
+            swaps += 1
+
+    def _changes(self, start: int, stop: int) -> NDArray[np.float64]:
+        """Change of the loss for each candidate in start … stop against each medoid, shape (B, k)."""
+        k, block = len(self.medoids), self.distances[start:stop]
+        row, point = np.nonzero(block < self.d2)
+        distance, d1 = block[row, point], self.d1[point]
+        shared = np.bincount(row, np.maximum(d1 - distance, 0), len(block))
+        spared = self.d2[point] - np.maximum(distance, d1)
+        own = np.bincount(row * k + self.nearest[point], spared, len(block) * k).reshape(-1, k)
+        removal = np.bincount(self.nearest, self.d2 - self.d1, k)
+        return np.asarray(removal - own - shared[:, None])
+
+    def _swap(self, victim: int, candidate: int) -> None:
+        self.medoids[victim] = candidate
+        distance = self.distances[candidate]
+        orphans = (self.nearest == victim) | (self.second == victim)
+        closest = ~orphans & (distance < self.d1)
+        closer = ~orphans & ~closest & (distance < self.d2)
+        self.second[closest], self.d2[closest] = self.nearest[closest], self.d1[closest]
+        self.nearest[closest], self.d1[closest] = victim, distance[closest]
+        self.second[closer], self.d2[closer] = victim, distance[closer]
+        self._seek(np.flatnonzero(orphans))
+
+    def _seek(self, points: NDArray[np.int64]) -> None:
+        """Find the two nearest medoids of these points."""
+        distances = self.distances[np.ix_(points, self.medoids)]
+        two = np.argpartition(distances, 1, axis=1)[:, :2]
+        self.nearest[points], self.second[points] = two.T
+        self.d1[points], self.d2[points] = np.take_along_axis(distances, two, axis=1).T
+
+    def _slack(self) -> float:
+        return _SLACK * float(self.d1.sum(dtype=np.float64))

@@ -1,0 +1,70 @@
+"""Choosing from clusters of examples: every cluster represented, weighted by its share."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.cluster import KMeans
+
+from service.engine.allocation import largest_remainder
+from service.engine.selection.base import Subset
+
+_DECIMALS = 6
+
+
+def kmeans(points: NDArray[np.floating], k: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Cluster points into at most k non-empty clusters; coincident points stay together.
+
+    Parameters
+    ----------
+    points : ndarray, shape (N, D)
+        Coordinates; differences below 1e-6 do not count.
+    k : int
+        Clusters wanted; fewer come back where fewer points are distinct.
+    seed : int
+        Of the k-means++ start.
+
+    Returns
+    -------
+    labels : ndarray of int64, shape (N,)
+        Cluster of each point, 0 … c − 1 with c ≤ k, none empty.
+    distances : ndarray, shape (N,)
+        Squared distance of each point to the mean of its cluster.
+    """
+    distinct, place, counts = np.unique(
+        np.round(points, _DECIMALS), axis=0, return_inverse=True, return_counts=True
+    )
+    place = place.reshape(-1)
+    if len(distinct) <= k:
+        return place.astype(np.int64), np.zeros(len(points))
+    model = KMeans(k, n_init=1, random_state=seed).fit(distinct, sample_weight=counts)
+    away = ((distinct - model.cluster_centers_[model.labels_]) ** 2).sum(axis=1)
+    _, labels = np.unique(model.labels_, return_inverse=True)
+    return labels[place].astype(np.int64), away[place]
+
+
+def represent(labels: NDArray[np.integer], ranking: NDArray[np.number], size: int, seed: int) -> Subset:
+    """`size` examples, at least one of each cluster, in proportion to the clusters.
+
+    Parameters
+    ----------
+    labels : ndarray of int, shape (N,)
+        Cluster of each example, 0 … c − 1, none empty, c ≤ `size`.
+    ranking : ndarray, shape (N,)
+        Which of a cluster's examples go first: those with the lowest value.
+    size : int
+        Examples to choose, c ≤ size ≤ N.
+    seed : int
+        Of the lots between clusters with an equal claim.
+
+    Returns
+    -------
+    Subset
+        Each cluster's share of the examples spread evenly over its chosen ones.
+    """
+    sizes = np.bincount(labels)
+    draws = largest_remainder(size, sizes, sizes, np.random.default_rng(seed), least=1)
+    by_cluster = np.lexsort((ranking, labels))
+    place = np.arange(len(labels)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    chosen = np.sort(by_cluster[place < draws[labels[by_cluster]]])
+    return Subset(chosen, (sizes / draws / len(labels))[labels[chosen]])
