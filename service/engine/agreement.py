@@ -71,53 +71,57 @@ def random_agreement(
     ------
     `reference/statistics.md` section 3; scipy.stats.hypergeom agrees to 1e-12.
     """
-    keys, where = np.unique(np.stack((better + worse, better), axis=1), axis=0, return_inverse=True)
-    agree, tie = np.empty((2, len(keys), len(sizes)))
-    starts = np.flatnonzero(np.diff(keys[:, 0], prepend=-1))
-    for start, stop in zip(starts, [*starts[1:], len(keys)], strict=True):
-        discordant = int(keys[start, 0])
-        chance = _discordant_drawn(n_examples, discordant, sizes)
-        step = max(1, batch // len(chance))
-        for at in range(start, stop, step):
-            block = slice(at, min(at + step, stop))
-            lead, level = _urn(discordant, keys[block, 1], len(chance) - 1)
-            agree[block] = lead @ chance
-            tie[block] = level @ chance[::2]
-    where = where.ravel()
+    codes, where = np.unique((better + worse) * (n_examples + 1) + better, return_inverse=True)
+    discordant, better = np.divmod(codes, n_examples + 1)
+    agree, tie = np.empty((2, len(codes), len(sizes)))
+    step = max(1, batch // (int(min(sizes.max(), discordant.max(initial=0))) + 1))
+    for at in range(0, len(codes), step):
+        block = slice(at, at + step)
+        lead, level = _urn(discordant[block], better[block], int(sizes.max()))
+        counts, starts = np.unique(discordant[block], return_index=True)
+        chances = _discordant_drawn(n_examples, counts, sizes)
+        for chance, start, stop in zip(chances, starts, [*starts[1:], len(lead)], strict=True):
+            agree[at + start : at + stop] = lead[start:stop] @ chance
+            tie[at + start : at + stop] = level[start:stop] @ chance[::2]
     return Outcome(agree[where], tie[where])
 
 
-def _discordant_drawn(n_examples: int, discordant: int, sizes: NDArray[np.integer]) -> NDArray[np.float64]:
-    """P(d) for d = 0 … the most any size can draw, shape (d, S)."""
-    most = min(discordant, int(sizes.max()))
-    drawn = np.arange(most + 1)[:, None]
+def _discordant_drawn(
+    n_examples: int, discordant: NDArray[np.integer], sizes: NDArray[np.integer]
+) -> NDArray[np.float64]:
+    """P(d) for each D and d = 0 … the most any size can draw of any, shape (D, d, S)."""
+    drawn = np.arange(min(discordant.max(), sizes.max()) + 1)[:, None]
+    discordant = discordant[:, None, None]
     rest = n_examples - discordant
-    possible = (drawn <= sizes) & (sizes - drawn <= rest)
+    possible = (drawn <= sizes) & (drawn <= discordant) & (sizes - drawn <= rest)
     log_factorial = log_factorials(n_examples)
     other = np.where(possible, sizes - drawn, 0)
+    drawn = np.where(possible, drawn, 0)
 
-    def log_choose(n: int, k: NDArray[np.integer]) -> NDArray[np.float64]:
+    def log_choose(n: NDArray[np.integer], k: NDArray[np.integer]) -> NDArray[np.float64]:
         logs: NDArray[np.float64] = log_factorial[n] - log_factorial[k] - log_factorial[n - k]
         return logs
 
-    logs = log_choose(discordant, drawn) + log_choose(rest, other) - log_choose(n_examples, sizes)
+    logs = log_choose(discordant, drawn) + log_choose(rest, other)
+    logs -= log_choose(np.array(n_examples), sizes)
     return np.exp(logs, where=possible, out=np.zeros(possible.shape))
 
 
 def _urn(
-    discordant: int, better: NDArray[np.integer], most: int
+    discordant: NDArray[np.integer], better: NDArray[np.integer], most: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """P(lead | d) for d = 0 … most, and P(tie | 2k) for 2k = 0 … most.
+    """P(lead | d) for d = 0 … most drawn, and P(tie | 2k), each with a row a pair.
 
     Drawing from D balls of which b are for the better model: from a tie at 2k the
     next ball gives the lead with (b − k) / (D − 2k); from a lead of one at 2k + 1
     the next takes it with (c − k) / (D − 2k − 1).
     """
+    most = int(min(discordant.max(), most))
     half = most // 2 + 1
     k = np.arange(half)
-    b = better[:, None].astype(np.float64)
-    for_better, for_worse = np.maximum(b - k, 0), np.maximum(discordant - b - k, 0)
-    left = np.maximum(discordant - 2.0 * k, 1)
+    b, total = better[:, None].astype(np.float64), discordant[:, None].astype(np.float64)
+    for_better, for_worse = np.maximum(b - k, 0), np.maximum(total - b - k, 0)
+    left = np.maximum(total - 2 * k, 1)
     left_after = np.maximum(left - 1, 1)
     # C(b,k) C(c,k) / C(D,2k) by the ratio of neighbours.
     ratio = for_better * for_worse / (left * left_after) * ((2 * k + 2) * (2 * k + 1) / (k + 1) ** 2)

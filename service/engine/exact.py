@@ -93,7 +93,16 @@ class WholeBenchmark:
         drawn = Multiplicities.draw(models, 1, generator(0, 0, "exact resamples"))
         rows = np.stack((self.pairs.first, self.pairs.second))
         drawn_or_none = drawn if models >= LEAST_MODELS else None
-        return judge(self.pairs, rows, self.truth, outcome.agree.T, outcome.tie.T, self.rule, drawn_or_none)
+        return judge(
+            self.pairs,
+            rows,
+            self.truth,
+            outcome.agree.T,
+            outcome.tie.T,
+            self.rule,
+            drawn_or_none,
+            halves=False,
+        )
 
 
 def sampling_note(pairs: Pairs) -> dict[str, Any]:

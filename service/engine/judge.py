@@ -85,6 +85,8 @@ def judge(
     tie: NDArray[np.floating],
     rule: Rule,
     drawn: Multiplicities | None,
+    *,
+    halves: bool,
 ) -> Judged:
     """Tally and resample every curve.
 
@@ -96,6 +98,8 @@ def judge(
         Whether, or with what probability, a curve orders a pair rightly or leaves it tied.
     drawn : Multiplicities, optional
         None: no intervals.
+    halves : bool
+        Resample even and odd trials apart as well.
     """
     kept = np.flatnonzero(truth.sign)
     bins, trial = truth.bin[kept], pairs.trial[kept]
@@ -108,7 +112,7 @@ def judge(
         credits = agree if rule.paper else agree + tie / 2
         exact = np.round(credits * QUANTUM) / QUANTUM if credits.dtype == np.float64 else credits
         rows = (models[0][kept], models[1][kept], trial)
-        resampled = resample(bins, exact.T, rows, drawn, rule.probability, paper=rule.paper)
+        resampled = resample(bins, exact.T, rows, drawn, rule.probability, paper=rule.paper, halves=halves)
     return Judged(rule, weight, strict, tied, len(truth.sign) - len(kept), truth.largest, resampled)
 
 

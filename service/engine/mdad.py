@@ -37,13 +37,11 @@ def isotonic_bin(
     -------
     ndarray of int64, shape (…)
     """
-    gain = credit - probability * weight
-    above = np.cumsum(gain[::-1], axis=0)[::-1]
-    slack = TOLERANCE * np.maximum(weight.sum(axis=0), 1)
-    above = np.where(weight > 0, above, -np.inf)
-    best = np.maximum(above.max(axis=0), 0)
-    reached = above >= best - slack
-    return np.where(reached.any(axis=0), reached.argmax(axis=0), NEVER)
+    above: NDArray[np.float64] = credit - probability * weight
+    for at in range(len(above) - 2, -1, -1):
+        above[at] += above[at + 1]
+    best = np.maximum(above.max(axis=0), 0) - TOLERANCE * np.maximum(weight.sum(axis=0), 1)
+    return _first(above >= best, weight)
 
 
 def first_crossing_bin(
@@ -53,10 +51,10 @@ def first_crossing_bin(
 
     Parameters and result as `isotonic_bin`.
     """
-    reached = (weight > 0) & (credit >= (probability - TOLERANCE) * weight)
+    return _first(credit >= (probability - TOLERANCE) * weight, weight)
+
+
+def _first(reached: NDArray[np.bool_], weight: NDArray[np.float64]) -> NDArray[np.int64]:
+    """First bin that is reached and holds pairs, or NEVER."""
+    reached &= weight > 0
     return np.where(reached.any(axis=0), reached.argmax(axis=0), NEVER)
-
-
-def is_monotone(weight: NDArray[np.float64], credit: NDArray[np.float64], probability: float) -> bool:
-    """Whether raw agreement, once at `probability`, stays there."""
-    return bool(isotonic_bin(weight, credit, probability) == first_crossing_bin(weight, credit, probability))

@@ -221,8 +221,8 @@ def _sentence(plan: Plan, matrix: Matrix, answer: dict[str, Any]) -> str:
     if answer["status"] == "not_reached":
         return f"No method or size tested orders models as {kind} do in {chance} of cases, however far apart."
     if answer["status"] == "use_full_benchmark":
-        apart = f"models {_points(plan.target_mdad)} points apart"
-        return f"Use the full benchmark: no smaller size tested orders {apart} as {kind} do in {chance} of cases."
+        apart = f"models {_points(plan.target_mdad)} points apart as {kind} do"
+        return f"Use the full benchmark: no smaller size tested orders {apart} in {chance} of cases."
     advice = f"Use {answer['size']} of {len(matrix.examples)} examples chosen by {answer['method']}"
     if answer["mdad"] is None:
         return f"{advice}, with care: on the trials that did not choose it, it does not reach {chance}."

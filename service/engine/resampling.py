@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from service.engine.mdad import first_crossing_bin, isotonic_bin
+from service.engine.mdad import NEVER, first_crossing_bin, isotonic_bin
 
 RESAMPLES = 1000
 LEAST_MODELS = 10
@@ -30,13 +30,13 @@ ALL, EVEN, ODD = 0, 1, 2
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Resampled:
-    """Resampled statistics of C curves, on all, on even and on odd trials.
+    """Resampled statistics of C curves on all trials and, where asked for, on even and on odd ones.
 
     Attributes
     ----------
-    agreement : ndarray of float64, shape (3, C, B)
+    agreement : ndarray of float64, shape (3 or 1, C, B)
         NaN where a resample holds no pair.
-    mdad : ndarray of int64, shape (3, C, B)
+    mdad : ndarray of int64, shape (3 or 1, C, B)
         Bin, or NEVER.
     """
 
@@ -63,8 +63,9 @@ class Multiplicities:
 
 
 def _multinomial(kinds: int, rng: np.random.Generator) -> NDArray[np.float32]:
-    drawn = rng.multinomial(kinds, np.full(kinds, 1 / kinds), size=RESAMPLES)
-    return np.ascontiguousarray(drawn.T, dtype=np.float32)
+    drawn = rng.integers(kinds, size=(kinds, RESAMPLES)) * RESAMPLES + np.arange(RESAMPLES)
+    counts = np.bincount(drawn.ravel(), minlength=kinds * RESAMPLES)
+    return counts.reshape(kinds, RESAMPLES).astype(np.float32)
 
 
 def resample(
@@ -75,6 +76,7 @@ def resample(
     probability: float,
     *,
     paper: bool,
+    halves: bool,
 ) -> Resampled:
     """Agreement and MDAD of every curve in every resample.
 
@@ -89,54 +91,67 @@ def resample(
         First model, second model and trial of each pair, rows of `drawn`.
     paper : bool
         Use the paper's rule for the MDAD.
+    halves : bool
+        Also on even and on odd trials alone.
     """
-    order = np.lexsort((bins, rows[2] % 2))
-    first, second, trial = (row[order] for row in rows)
-    keys = (trial % 2) * 1000 + bins[order]
-    starts = np.flatnonzero(np.diff(keys, prepend=-1)).tolist()
-    segments = list(zip(starts, [*starts[1:], len(keys)], strict=True))
-    sorted_credits = np.ascontiguousarray(credits[order].T)
-    used, slot = np.unique(bins[order][starts], return_inverse=True)
-    widest = max((stop - start for start, stop in segments), default=1)
-    step = int(np.clip(CELLS // widest, 32, RESAMPLES))
-    parts = []
+    used, place = np.unique(bins, return_inverse=True)
+    cell = (rows[2] % 2) * len(used) + place
+    order = np.argsort(cell, kind="stable")
+    rows = (rows[0][order], rows[1][order], rows[2][order])
+    credits = np.ascontiguousarray(credits[order].T)
+    ends = np.cumsum(np.bincount(cell, minlength=2 * len(used)))
+    step = int(np.clip(CELLS // np.diff(ends, prepend=0).max(), 32, RESAMPLES))
+    blocks = []
     for at in range(0, RESAMPLES, step):
-        block = slice(at, at + step)
-        models, trials = drawn.models[:, block], drawn.trials[:, block]
-        weight = np.zeros((2, len(used), 1, models.shape[1]))
-        credit = np.zeros((2, len(used), len(sorted_credits), models.shape[1]))
-        for (start, stop), place in zip(segments, slot.tolist(), strict=True):
-            here = slice(start, stop)
-            mass = models[first[here]]
-            mass *= models[second[here]]
-            mass *= trials[trial[here]]
-            half = int(trial[start]) % 2
-            weight[half, place] = mass.sum(axis=0)
-            credit[half, place] = sorted_credits[:, here] @ mass
-        parts.append(_statistics(weight, credit, used, probability, paper=paper))
-    agreement, mdad = (np.concatenate(column, axis=2) for column in zip(*parts, strict=True))
+        some = Multiplicities(drawn.models[:, at : at + step], drawn.trials[:, at : at + step])
+        weight, credit = _tally(credits, rows, ends, some)
+        shape = (2, len(used), -1, weight.shape[1])
+        weight, credit = weight.reshape(shape), credit.reshape(shape)
+        tallies = [(weight.sum(axis=0), credit.sum(axis=0))]
+        tallies += zip(weight, credit, strict=True) if halves else ()
+        blocks.append(_statistics(tallies, used, probability, paper=paper))
+    agreement, mdad = (np.concatenate(column, axis=2) for column in zip(*blocks, strict=True))
     return Resampled(agreement, mdad)
 
 
+def _tally(
+    credits: NDArray[np.floating],
+    rows: tuple[NDArray[np.integer], NDArray[np.integer], NDArray[np.integer]],
+    ends: NDArray[np.integer],
+    drawn: Multiplicities,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Weight (cells, b) and weighted credit (cells, C, b) of pairs sorted by cell."""
+    weight = np.zeros((len(ends), drawn.models.shape[1]))
+    credit = np.zeros((len(ends), len(credits), drawn.models.shape[1]))
+    start = 0
+    for cell, end in enumerate(ends.tolist()):
+        if end > start:
+            first, second, trial = (row[start:end] for row in rows)
+            mass = drawn.models[first]
+            mass *= drawn.models[second]
+            mass *= drawn.trials[trial]
+            weight[cell] = mass.sum(axis=0)
+            credit[cell] = credits[:, start:end] @ mass
+        start = end
+    return weight, credit
+
+
 def _statistics(
-    weight: NDArray[np.float64],
-    credit: NDArray[np.float64],
+    tallies: list[tuple[NDArray[np.float64], NDArray[np.float64]]],
     used: NDArray[np.integer],
     probability: float,
     *,
     paper: bool,
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Agreement and MDAD on all, even and odd trials, each (3, C, b)."""
+    """Agreement and MDAD by tally of pairs and agreements, each (tallies, C, b)."""
     rule = first_crossing_bin if paper else isotonic_bin
-    agreement = np.full((3, *credit.shape[2:]), np.nan)
-    mdad = np.full((3, *credit.shape[2:]), -1, dtype=np.int64)
-    for at, (w, c) in enumerate(
-        ((weight.sum(axis=0), credit.sum(axis=0)), *zip(weight, credit, strict=True))
-    ):
-        total = w.sum(axis=0)
-        np.divide(c.sum(axis=0), total, out=agreement[at], where=total > 0)
-        place = rule(w, c, probability)
-        mdad[at] = np.where(place >= 0, used[place], place)
+    shape = (len(tallies), *tallies[0][1].shape[1:])
+    agreement, mdad = np.full(shape, np.nan), np.empty(shape, dtype=np.int64)
+    for at, (weight, credit) in enumerate(tallies):
+        total = weight.sum(axis=0)
+        np.divide(credit.sum(axis=0), total, out=agreement[at], where=total > 0)
+        found = rule(weight, credit, probability)
+        mdad[at] = np.where(found == NEVER, NEVER, used[found])
     return agreement, mdad
 
 

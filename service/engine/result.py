@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -89,12 +90,12 @@ def _data(matrix: Matrix, plan: Plan, heldout: int) -> dict[str, Any]:
 
 def _plain(value: object) -> Any:  # noqa: ANN401 - JSON
     """JSON types only; floats to ten decimals, so that the last bit of a machine does not show."""
-    if isinstance(value, Mapping):
+    if isinstance(value, float | np.floating):
+        return round(float(value), 10) if math.isfinite(value) else None
+    if isinstance(value, dict):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
-    if isinstance(value, float | np.floating):
-        return round(float(value), 10) if np.isfinite(value) else None
     if isinstance(value, np.integer):
         return int(value)
     return value

@@ -39,6 +39,8 @@ class Simulated:
         Targets, numbered 0 … among all models that ever are one.
     target_rows : ndarray of int32, shape (models,)
         Their rows in the matrix.
+    drawn : Multiplicities or None
+        Shared by all curves and truths; None with too few targets for an interval.
     """
 
     plan: Plan
@@ -52,6 +54,7 @@ class Simulated:
     order: NDArray[np.int8]
     models: NDArray[np.int64]
     target_rows: NDArray[np.int32]
+    drawn: Multiplicities | None
 
     @classmethod
     def of(cls, plan: Plan, estimates: Estimates, unit: int, n_same: int, n_new: int) -> Simulated:
@@ -86,6 +89,7 @@ class Simulated:
             order,
             models.reshape(trials, targets),
             rows,
+            multiplicities(plan, targets, len(rows)),
         )
 
     def lines(self, rule: Rule) -> list[Line]:
@@ -110,21 +114,17 @@ class Simulated:
         """Judge all curves on all pairs, or on those between marked models only, shape (models,)."""
         pairs, order, real = self.pairs, self.order, self._truth(truth)
         models = np.stack((self.models[pairs.trial, pairs.first], self.models[pairs.trial, pairs.second]))
-        count = int(self.models.max()) + 1
-        enough = self.plan.models.targets >= LEAST_MODELS
+        drawn = self.drawn
         if members is not None:
             kept = members[models].all(axis=0)
             pairs = Pairs(pairs.trial[kept], pairs.first[kept], pairs.second[kept], pairs.possible)
             order, models = order[:, kept], (np.cumsum(members) - 1)[models[:, kept]]
             real = Truth(real.sign[kept], real.bin[kept], real.largest)
-            count = int(members.sum())
-            enough = count >= LEAST_MODELS
-        drawn = None
-        if enough:
-            drawn = Multiplicities.draw(count, len(self.models), generator(self.plan.seed, 0, "resamples"))
+            drawn = multiplicities(self.plan, int(members.sum()), int(members.sum()))
         agree = (order * real.sign > 0).astype(np.float32)
         tie = (order == 0).astype(np.float32)
-        return judge(pairs, models, real, agree, tie, rule, drawn)
+        halves = truth == self.plan.truth and members is None
+        return judge(pairs, models, real, agree, tie, rule, drawn, halves=halves)
 
     def _truth(self, truth: str) -> Truth:
         sums, n_examples = self.truths[truth]
@@ -141,6 +141,13 @@ class Simulated:
                 "kendall_tau": _summary(tau),
                 "estimation_error": {"mean": error.mean(), "p90": np.quantile(error, 0.9)},
             }
+
+
+def multiplicities(plan: Plan, targets: int, models: int) -> Multiplicities | None:
+    """Resamples of all models that are ever targets and of the trials; None with too few targets."""
+    if targets < LEAST_MODELS:
+        return None
+    return Multiplicities.draw(models, plan.trials, generator(plan.seed, 0, "resamples"))
 
 
 def kendall_tau(order: NDArray[np.int8], truth: NDArray[np.int8], trials: int) -> NDArray[np.float64]:

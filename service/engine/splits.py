@@ -40,15 +40,43 @@ class Split:
 def generator(seed: int, trial: int, *purpose: str) -> np.random.Generator:
     """The stream of random numbers for one purpose in one trial."""
     digest = hashlib.sha256("\0".join(purpose).encode()).digest()
-    words = np.frombuffer(digest, dtype="<u4").tolist()
-    return np.random.default_rng(np.random.SeedSequence([seed, trial], spawn_key=words))
+    key = int.from_bytes(digest[:8], "little")
+    return np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, trial, key])))
 
 
-def draw(plan: Plan, matrix: Matrix, trial: int) -> Split:
-    """The split of one trial: models drawn, each subtask's examples divided."""
-    targets, sources = _draw_models(plan, matrix.models, generator(plan.seed, trial, "models"))
-    out = heldout_mask(matrix.strata, plan.heldout, generator(plan.seed, trial, "examples"))
-    return Split(targets, sources, np.flatnonzero(~out), np.flatnonzero(out))
+class Splitter:
+    """Draws the split of any trial of a plan."""
+
+    def __init__(self, plan: Plan, matrix: Matrix) -> None:
+        self._plan = plan
+        self._fixed_sources = positions(matrix.models, plan.models.source_ids)
+        self._fixed_targets = positions(matrix.models, plan.models.target_ids or plan.group)
+        taken = np.concatenate((self._fixed_sources, self._fixed_targets))
+        self._free = np.setdiff1d(np.arange(len(matrix.models)), taken)
+        sizes = np.bincount(matrix.strata)
+        starts = np.repeat(np.cumsum(sizes) - sizes, sizes)
+        self._strata = matrix.strata
+        self._rank = np.arange(len(matrix.examples)) - starts
+        self._held = np.repeat(heldout_counts(matrix.strata, plan.heldout), sizes)
+
+    def draw(self, trial: int) -> Split:
+        """Draw models, and divide each subtask's examples."""
+        rng = generator(self._plan.seed, trial, "split")
+        out = self._heldout(rng)
+        free = rng.permutation(self._free)
+        drawn = self._plan.models.targets - len(self._fixed_targets)
+        targets = np.sort(np.concatenate((self._fixed_targets, free[:drawn])))
+        sources = self._fixed_sources if len(self._fixed_sources) else free[drawn:]
+        most = max(self._plan.models.sources, default=0)
+        return Split(targets, sources[:most], np.flatnonzero(~out), np.flatnonzero(out))
+
+    def _heldout(self, rng: np.random.Generator) -> NDArray[np.bool_]:
+        """Which examples are held out, shape (N,): drawn uniformly within each subtask."""
+        order = rng.permutation(len(self._strata))
+        mask = np.zeros(len(order), dtype=bool)
+        by_stratum = order[np.argsort(self._strata[order], kind="stable")]
+        mask[by_stratum] = self._rank < self._held
+        return mask
 
 
 def heldout_counts(strata: NDArray[np.int32], heldout: int) -> NDArray[np.int64]:
@@ -57,30 +85,6 @@ def heldout_counts(strata: NDArray[np.int32], heldout: int) -> NDArray[np.int64]
     if not heldout:
         return np.zeros(len(sizes), dtype=np.int64)
     return largest_remainder(heldout, sizes, sizes, np.random.default_rng(0))
-
-
-def heldout_mask(strata: NDArray[np.int32], heldout: int, rng: np.random.Generator) -> NDArray[np.bool_]:
-    """Which examples are held out, shape (N,): drawn uniformly within each subtask."""
-    order = rng.permutation(len(strata))
-    by_stratum = order[np.argsort(strata[order], kind="stable")]
-    sizes = np.bincount(strata)
-    rank = np.arange(len(strata)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    mask = np.zeros(len(strata), dtype=bool)
-    mask[by_stratum] = rank < np.repeat(heldout_counts(strata, heldout), sizes)
-    return mask
-
-
-def _draw_models(
-    plan: Plan, models: tuple[str, ...], rng: np.random.Generator
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    order = rng.permutation(len(models))
-    fixed_sources = positions(models, plan.models.source_ids)
-    targets = positions(models, plan.models.target_ids or plan.group)
-    free = order[~np.isin(order, np.concatenate((fixed_sources, targets)))]
-    drawn = plan.models.targets - len(targets)
-    targets = np.sort(np.concatenate((targets, free[:drawn])))
-    sources = fixed_sources if len(fixed_sources) else free[drawn:]
-    return targets, sources[: max(plan.models.sources, default=0)]
 
 
 def positions(models: tuple[str, ...], ids: tuple[str, ...]) -> NDArray[np.int64]:

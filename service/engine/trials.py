@@ -15,7 +15,7 @@ from service.engine.estimates import Estimates
 from service.engine.matrix import Matrix
 from service.engine.plan import Plan, Spec
 from service.engine.selection.base import Fitted, Subset
-from service.engine.splits import draw
+from service.engine.splits import Splitter
 from service.engine.views import View
 
 Check = Callable[[float], None]
@@ -60,9 +60,10 @@ def run_trials(plan: Plan, matrix: Matrix, first: int, last: int, check: Check) 
     room = Estimates.empty(len(parts), len(lines), len(plan.sizes), last - first, plan.models.targets)
     groups = _groups(lines)
     steps = max(1, (last - first) * len(parts) * len(groups))
+    splitter = Splitter(plan, matrix)
     done = 0
     for at, trial in enumerate(range(first, last)):
-        split = draw(plan, matrix, trial)
+        split = splitter.draw(trial)
         room.targets[at] = split.targets
         for unit, subtask in enumerate(parts):
             view = View(plan, matrix, trial, split, subtask)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from service.engine.selection.anchor_points import AnchorPoints
@@ -55,5 +56,10 @@ def defaults(name: str) -> dict[str, Any]:
     """
     if name not in METHODS:
         raise ValueError(f"there is no method {name!r}; known are {', '.join(METHODS)}")
-    parameters = inspect.signature(METHODS[name]).parameters.values()
+    return dict(_defaults(METHODS[name]))
+
+
+@cache
+def _defaults(method: type[Method]) -> dict[str, Any]:
+    parameters = inspect.signature(method).parameters.values()
     return {p.name: p.default for p in parameters if p.kind is not inspect.Parameter.VAR_KEYWORD}
