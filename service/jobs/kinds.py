@@ -11,9 +11,11 @@ from uuid import UUID, uuid5
 
 from sqlalchemy import Connection
 
+from service.engine import experiment
 from service.engine.matrix import Matrix
 from service.engine.outline import Outline
 from service.engine.plan import Plan, SelectPlan, mdad_plan, select_plan
+from service.engine.selection import select
 from service.jobs.canonical import canonical_json
 from service.store import selections
 from service.store.records import Claim
@@ -49,21 +51,7 @@ class Kind:
     assemble: Callable[[Matrix, Any, Sequence[bytes], Check], dict[str, Any]]
 
 
-def _mdad_parts(plan: Plan) -> list[dict[str, Any]]:
-    from service.engine import experiment
-
-    return experiment.parts(plan)
-
-
-def _mdad_run(matrix: Matrix, plan: Plan, spec: Mapping[str, Any], check: Check) -> bytes:
-    from service.engine import experiment
-
-    return experiment.run_part(matrix, plan, spec, check)
-
-
 def _mdad_assemble(matrix: Matrix, plan: Plan, pieces: Sequence[bytes], check: Check) -> dict[str, Any]:
-    from service.engine import experiment
-
     return experiment.assemble(matrix, plan, list(pieces), check)
 
 
@@ -72,8 +60,6 @@ def _select_parts(plan: object) -> list[dict[str, Any]]:
 
 
 def _select_run(matrix: Matrix, plan: SelectPlan, spec: Mapping[str, Any], check: Check) -> bytes:
-    from service.engine.selection import select
-
     return canonical_json(select.run(matrix, plan, check))
 
 
@@ -85,7 +71,7 @@ def _select_assemble(
 
 
 KINDS: dict[str, Kind] = {
-    "mdad": Kind(mdad_plan, _mdad_parts, _mdad_run, _mdad_assemble),
+    "mdad": Kind(mdad_plan, experiment.parts, experiment.run_part, _mdad_assemble),
     "select": Kind(select_plan, _select_parts, _select_run, _select_assemble),
 }
 
@@ -102,12 +88,17 @@ def assemble(matrix: Matrix, part: Claim, pieces: Sequence[bytes], check: Check)
     kind = KINDS[part.kind]
     plan = kind.plan(part.settings, Outline.of(matrix))
     body = kind.assemble(matrix, plan, pieces, check)
-    body["matrix"] = {"id": part.matrix_id, "revision": part.revision, "content_hash": part.content_hash}
+    identity = {"id": part.matrix_id, "revision": part.revision, "content_hash": part.content_hash}
     if part.kind != "select":
-        return canonical_json(body), None
-    body["content_hash"] = hashlib.sha256(canonical_json(body)).hexdigest()
-    body["selection_id"] = selection_id(part.request_hash)
-    return canonical_json(body), lambda conn: _keep_selection(conn, part, body)
+        return canonical_json(body | {"matrix": identity}), None
+    # The same choice from the same data has the same hash, whatever their ids.
+    content = hashlib.sha256(canonical_json([body, part.content_hash])).hexdigest()
+    chosen = body | {
+        "matrix": identity,
+        "content_hash": content,
+        "selection_id": selection_id(part.request_hash),
+    }
+    return canonical_json(chosen), lambda conn: _keep_selection(conn, part, chosen)
 
 
 def selection_id(request_hash: str) -> str:

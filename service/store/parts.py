@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, exists, func, select, update
+from sqlalchemy import ColumnElement, Connection, and_, exists, func, or_, select, update
 
 from service.store.records import UNFINISHED, Claim
 from service.store.tables import jobs, matrix_revisions, parts
@@ -157,12 +157,12 @@ def lost(conn: Connection, limit: int) -> list[PartKey]:
 
 
 def unheard(conn: Connection, *, older: timedelta, limit: int) -> list[tuple[str, int]]:
-    """Queued parts that are ready and were never rung, or not for this long; they count as rung now."""
+    """Ready parts for which nobody was rung, or long ago; they count as rung now."""
     p = parts.c
     stale = (
         select(p.job_id, p.index)
         .where(p.status == "queued", p.available_at <= func.now())
-        .where(func.coalesce(p.rung_at, p.available_at) < func.now() - older)
+        .where(or_(p.rung_at.is_(None), p.rung_at < func.now() - older))
         .order_by(p.job_id, p.index)
         .limit(limit)
         .with_for_update(skip_locked=True)

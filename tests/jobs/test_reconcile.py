@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sqlalchemy import Engine, text
+
+from service import embedded
+from service.engine.matrix import Matrix
+from service.jobs import life
+from service.jobs.bell import Bell
+from service.jobs.reconcile import PATIENCE, Report, reconcile
+from service.jobs.submit import submit
+from service.settings import Settings
+from service.store import jobs, matrices
+from service.store.db import try_lock
+from service.store.records import JobRecord
+
+SETTINGS = Settings(requeue_seconds=5, retry_seconds=1)
+TERMS = life.Terms.of(SETTINGS)
+
+
+@pytest.fixture
+def bell(tmp_path: Path) -> Iterator[Bell]:
+    """A bell on a broker of the test's own, which nobody answers."""
+    with embedded.valkey(tmp_path) as url:
+        yield Bell(url)
+
+
+@pytest.fixture
+def job(db: Engine) -> JobRecord:
+    """A job of two parts, alone in the database."""
+    with db.begin() as conn:
+        conn.execute(text("TRUNCATE jobs CASCADE"))
+        matrix = matrices.create(
+            conn, Matrix.build(["a", "b"], ["x", "y"], np.array([[1, 0], [0, 1]])), name="m"
+        )
+        return submit(conn, kind="errand", settings={}, matrix=matrix, parts=[{}, {}])[0]
+
+
+def later(db: Engine, seconds: float) -> None:
+    """Let time pass for the parts: everything they remember lies further back."""
+    with db.begin() as conn:
+        conn.execute(
+            text(
+                "UPDATE parts SET lease_until = lease_until - :by, rung_at = rung_at - :by,"
+                " available_at = available_at - :by WHERE status IN ('queued', 'running')"
+            ),
+            {"by": timedelta(seconds=seconds)},
+        )
+
+
+def claim(db: Engine, job: JobRecord, index: int) -> None:
+    with db.begin() as conn:
+        assert life.claim(conn, job.id, index, worker="w", terms=TERMS)[0] is not None
+
+
+def test_what_was_rung_is_given_time(db: Engine, bell: Bell, job: JobRecord) -> None:
+    # Whoever submits rings for the first part; for the second nobody has.
+    assert reconcile(db, bell, SETTINGS) == Report(expired=0, rung=1)
+    assert reconcile(db, bell, SETTINGS) == Report(expired=0, rung=0)
+    assert bell.waiting() == 1
+
+
+def test_what_was_heard_by_nobody_is_rung_again(db: Engine, bell: Bell, job: JobRecord) -> None:
+    later(db, SETTINGS.requeue_seconds + 1)
+    assert reconcile(db, bell, SETTINGS) == Report(expired=0, rung=2)
+    assert reconcile(db, bell, SETTINGS) == Report(expired=0, rung=0)
+
+
+def test_rings_that_still_wait_are_not_doubled_at_once(db: Engine, bell: Bell, job: JobRecord) -> None:
+    claim(db, job, 0)
+    bell.ring(job.id, 1)
+    later(db, SETTINGS.requeue_seconds + 1)
+    assert reconcile(db, bell, SETTINGS) == Report(expired=0, rung=0)
+    later(db, SETTINGS.requeue_seconds * PATIENCE)
+    assert reconcile(db, bell, SETTINGS) == Report(expired=1, rung=1)
+
+
+def test_a_lost_part_goes_back_and_is_rung_when_it_has_rested(db: Engine, bell: Bell, job: JobRecord) -> None:
+    claim(db, job, 0)
+    assert reconcile(db, bell, SETTINGS) == Report(expired=0, rung=0)
+    later(db, SETTINGS.lease_seconds + 0.1)
+    assert reconcile(db, bell, SETTINGS) == Report(expired=1, rung=1)
+    assert bell.waiting() == 1
+    with db.connect() as conn:
+        assert jobs.get(conn, job.id).status == "queued"
+    later(db, SETTINGS.retry_seconds)
+    assert reconcile(db, bell, SETTINGS) == Report(expired=0, rung=1)
+    claim(db, job, 0)
+
+
+def test_the_exhausted_fail_and_say_why(db: Engine, bell: Bell, job: JobRecord) -> None:
+    for _ in range(SETTINGS.max_attempts):
+        later(db, 3600)
+        claim(db, job, 0)
+        later(db, 3600)
+        reconcile(db, bell, SETTINGS)
+    with db.connect() as conn:
+        done = jobs.get(conn, job.id)
+    assert done.status == "failed"
+    assert done.error is not None
+    assert life.LOST in done.error["detail"]
+    assert reconcile(db, bell, SETTINGS) == Report(expired=0, rung=0)
+
+
+def test_a_lost_part_of_a_cancelled_job_ends_it(db: Engine, bell: Bell, job: JobRecord) -> None:
+    claim(db, job, 0)
+    with db.begin() as conn:
+        life.cancel(conn, job.id)
+    later(db, 3600)
+    assert reconcile(db, bell, SETTINGS) == Report(expired=1, rung=0)
+    with db.connect() as conn:
+        assert jobs.get(conn, job.id).status == "cancelled"
+
+
+def test_only_one_reconciles_at_a_time(db: Engine, bell: Bell, job: JobRecord) -> None:
+    with db.begin() as conn:
+        assert try_lock(conn, "tastetest.reconcile")
+        assert reconcile(db, bell, SETTINGS) is None
+    assert reconcile(db, bell, SETTINGS) is not None
