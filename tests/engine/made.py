@@ -1,0 +1,55 @@
+"""Matrices made for tests, and the experiment run on them in one call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from service.engine import experiment
+from service.engine.matrix import Matrix
+from service.engine.outline import Outline
+from service.engine.plan import Plan, mdad_plan
+
+
+def skills(models: int, examples: int, *, seed: int = 0, spread: float = 1.0) -> np.ndarray:
+    """Probability that each model is right on each example: one ability, one difficulty."""
+    rng = np.random.default_rng(seed)
+    ability = rng.normal(0, spread, size=(models, 1))
+    return 1 / (1 + np.exp(rng.normal(size=examples) - ability))
+
+
+def answers(models: int, examples: int, *, seed: int = 0, spread: float = 1.0) -> np.ndarray:
+    """0/1 scores drawn from `skills`."""
+    chance = skills(models, examples, seed=seed, spread=spread)
+    return (np.random.default_rng(seed + 1).random(chance.shape) < chance).astype(np.uint8)
+
+
+def matrix(scores: np.ndarray, subtasks: Sequence[str] | None = None, **more: Any) -> Matrix:
+    """A matrix with ids m00… and e000…"""
+    models = [f"m{i:03}" for i in range(scores.shape[0])]
+    examples = [f"e{j:05}" for j in range(scores.shape[1])]
+    return Matrix.build(models, examples, scores, subtasks=subtasks, **more)
+
+
+def plan_of(data: Matrix, settings: Mapping[str, Any]) -> Plan:
+    return mdad_plan(settings, Outline.of(data))
+
+
+def run(data: Matrix, **settings: Any) -> dict[str, Any]:
+    """The whole experiment, part by part."""
+    plan = plan_of(data, settings)
+    blobs = [experiment.run_part(data, plan, part, silent) for part in experiment.parts(plan)]
+    return experiment.assemble(data, plan, blobs, silent)
+
+
+def silent(fraction: float) -> None:
+    """A progress callback that lets everything pass."""
+    assert 0 <= fraction <= 1
+
+
+def line(result: Mapping[str, Any], label: str, sources: int | None = None) -> dict[str, Any]:
+    """One method of a result."""
+    found = [m for m in result["methods"] if m["label"] == label and m["source_models"] == sources]
+    return found[0]
