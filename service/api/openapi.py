@@ -29,6 +29,16 @@ TAGS = [
     {"name": "operation", "description": "For those who run the service."},
 ]
 
+HEADERS = {
+    "X-Request-ID": {
+        "description": "The one sent, when well-formed; else made here. Also in the service's log.",
+        "schema": {"type": "string"},
+    },
+    "Location": {"description": "The address of what was made.", "schema": {"type": "string"}},
+    "Retry-After": {"description": "Seconds to wait before asking again.", "schema": {"type": "string"}},
+    "ETag": {"description": "Of this very content; send it as If-None-Match.", "schema": {"type": "string"}},
+}
+
 
 def install(app: FastAPI) -> None:
     """Make `app.openapi()` give the finished document, built once."""
@@ -54,4 +64,17 @@ def _finished(app: FastAPI) -> dict[str, Any]:
     schemas = document["components"]["schemas"]
     schemas |= problem.pop("$defs") | {"ProblemDocument": problem}
     document["components"]["schemas"] = dict(sorted(schemas.items()))
+    document["components"]["headers"] = HEADERS
+    for operations in document["paths"].values():
+        for operation in operations.values():
+            _tell_headers(operation["responses"])
     return document
+
+
+def _tell_headers(responses: dict[str, Any]) -> None:
+    for status, response in responses.items():
+        names = ["X-Request-ID"]
+        names += ["Location"] if status in ("201", "202") else []
+        names += ["Retry-After"] if status in ("202", "503") else []
+        names += ["ETag"] if status == "304" or (status == "200" and "304" in responses) else []
+        response["headers"] = {name: {"$ref": f"#/components/headers/{name}"} for name in names}

@@ -1,4 +1,4 @@
-"""What jobs result in. The bytes are sent as stored; these models document them."""
+"""What a `/mdad` job results in. The bytes are sent as stored; these models document them."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from pydantic import Field
 from service.schemas.base import Fraction, Interval, Tell
 from service.schemas.selections import MatrixRef, SelectionResult
 
+Truth = Literal["same_items", "new_items"]
+OpenInterval = list[float | None]
+
 
 class CurvePoint(Tell):
     """Agreement of the pairs whose full scores differ by about `difference`."""
 
-    difference: Fraction
-    agreement: Fraction = Field(description="A tie counts half.")
+    difference: Fraction = Field(description="Lower edge of a bin half a point wide.")
+    agreement: Fraction = Field(description="A tie counts half; wrong with `paper_compat`.")
     agreement_strict: Fraction = Field(description="A tie counts as wrong.")
     pairs: int
 
@@ -24,63 +27,176 @@ class KendallTau(Tell):
 
     mean: float | None
     sd: float | None
-    reason: str | None = None
+    reason: str | None = Field(None, description="Why there is none.")
+    undefined_trials: int | None = Field(None, description="Trials left out: all estimates were equal.")
 
 
 class EstimationError(Tell):
-    """Absolute difference of estimated and true scores."""
+    """Absolute difference of estimated and true scores, apart from ranking."""
 
-    mean: float | None
-    p90: float | None
+    mean: float
+    p90: float = Field(description="Its 90th percentile.")
 
 
-class Judged(Tell):
-    """How well a micro-benchmark orders models, judged by one truth."""
+class GroupAgreement(Tell):
+    """How well a micro-benchmark orders the models of a group."""
 
     agreement: Fraction | None = Field(description="Share of pairs in their true order; a tie counts half.")
-    agreement_interval: Interval | None
+    agreement_interval: Interval | None = Field(description="95 %, over models and trials.")
     agreement_strict: Fraction | None = Field(description="The same, a tie counting as wrong.")
-    tie_rate: Fraction | None
-    mdad: Fraction | None = Field(description="Smallest difference ordered right often enough.")
-    interval: list[Fraction | None] | None = Field(description="Of the MDAD; 95 %, over models and trials.")
-    reason: str | None = Field(None, description="Why there is no MDAD, like `not_reached`.")
-    interval_reason: str | None = Field(None, description="Why there is no interval.")
-    largest_difference: Fraction | None = Field(description="The largest difference tested.")
-    mdad_paper: Fraction | None = Field(description="By the paper's rule: first crossing, ties wrong.")
-    pairs: int
+    tie_rate: Fraction | None = Field(description="Share of pairs left tied.")
+    pairs: int = Field(description="Pairs compared, over all trials.")
     equal_pairs: int = Field(description="Pairs with equal full scores, which have no order; left out.")
+    reason: str | None = Field(None, description="Why there is no MDAD, like `not_reached`.")
+    interval_reason: str | None = Field(None, description="Why an interval or an end of one is wanting.")
+
+
+class Judged(GroupAgreement):
+    """How well a micro-benchmark orders models, judged by one truth."""
+
+    mdad: Fraction | None = Field(description="Minimum detectable accuracy difference by the rule in force.")
+    interval: OpenInterval | None = Field(description="Of the MDAD, 95 %; null for an end not reached.")
+    mdad_isotonic: Fraction | None = Field(description="From where the fitted agreement stays high enough.")
+    mdad_paper: Fraction | None = Field(description="By the paper's rule: first crossing, ties wrong.")
+    largest_difference: Fraction | None = Field(description="The largest difference among the pairs.")
     curve: list[CurvePoint]
     kendall_tau: KendallTau | None = None
     estimation_error: EstimationError | None = None
+
+
+class PairsSampled(Tell):
+    """Where there are too many pairs to look at all."""
+
+    used: int
+    possible: int
+    added_error: float = Field(description="The most this adds to a standard error of agreement.")
 
 
 class SizeResult(Tell):
     """One size of micro-benchmark."""
 
     size: int
-    same_items: Judged = Field(description="Truth: the score on the examples chosen from.")
+    same_items: Judged | None = Field(description="Truth: the score on the examples chosen from.")
     new_items: Judged | None = Field(description="Truth: the score on examples held out from the choice.")
+    reason: str | None = Field(None, description="Why the method could not work at this size.")
+    approximation: str | None = Field(None, description="How the exact formula was approximated, if it was.")
+    pairs_sampled: PairsSampled | None = None
 
 
-class MethodResult(Tell):
-    """One method, estimator and set of options."""
+class Stability(Tell):
+    """How alike two choices of the same size are."""
+
+    size: int
+    jaccard: Fraction = Field(description="Overlap of the sets that two fits on the same data choose.")
+
+
+class LineName(Tell):
+    """One line of `methods`."""
 
     label: str
+    source_models: int | None = Field(description="How many it learned from; null when it looks at none.")
+
+
+class MethodResult(LineName):
+    """One method, estimator and set of options, with one number of source models."""
+
     method: str
     estimator: str
     options: dict[str, Any]
     scored_by: Literal["scores", "confidences"]
-    source_models: int | None
     skipped: str | None = Field(None, description="Why this method could not work on these data.")
     sizes: list[SizeResult]
+    stability: list[Stability] | None = None
+
+
+class Gap(Tell):
+    """A difference with its 95 % interval, paired over trials and models."""
+
+    difference: float | None
+    interval: OpenInterval | None
+
+
+class Other(LineName):
+    """A line beside the best one: its number minus the best's."""
+
+    agreement: Gap
+    mdad: Gap
+
+
+class Differences(Tell):
+    """At one size, the line with the highest agreement and how far the others are from it."""
+
+    size: int
+    truth: Truth
+    best: LineName
+    others: list[Other]
+
+
+class ClosePair(Tell):
+    """Two models of yours."""
+
+    models: list[str] = Field(min_length=2, max_length=2, description="The better one first.")
+    difference: Fraction
+    disagreement: Fraction = Field(description="Share of examples on which the two differ.")
+
+
+class OwnPairs(Tell):
+    """How many pairs of the matrix's models lie closer than can be told apart."""
+
+    threshold: Fraction
+    total: int
+    too_close: int
+    examples: list[ClosePair] = Field(description="Some of them, neighbours in rank first.")
+
+
+class RandomBeside(Tell):
+    """Exact random sampling of the same size from the full benchmark."""
+
+    mdad: Fraction | None
+    interval: OpenInterval | None
+    agreement: Fraction | None
+    agreement_interval: Interval | None
+
+
+class Alternative(Tell):
+    """The smallest size of one line that reaches the target."""
+
+    method: str
+    source_models: int | None
+    size: int | None
+    mdad: Fraction | None
+    relied_on_size: int | None
 
 
 class Recommendation(Tell):
     """The smallest micro-benchmark that does what was asked, or why there is none."""
 
-    status: str
-    method: str | None
+    status: Literal["recommended", "use_full_benchmark", "not_reached", "not_enough_models"]
+    sentence: str
+    target_mdad: Fraction
+    probability: Fraction
+    truth: Truth
+    method: str | None = Field(description="Label of the line.")
+    source_models: int | None
     size: int | None
+    fraction: Fraction | None = Field(description="Of the full benchmark.")
+    mdad: Fraction | None
+    interval: OpenInterval | None
+    agreement: Fraction | None
+    agreement_interval: Interval | None
+    estimation_error: EstimationError | None
+    relied_on_size: int | None = Field(
+        description="Smallest size whose MDAD interval ends within the target."
+    )
+    chosen_on: str | None = Field(None, description="The trials that chose the method.")
+    reported_on: str | None = Field(None, description="The trials its numbers are from.")
+    exact_random: RandomBeside | None
+    random_enough_from: int | None = Field(
+        description="Size from which on no method is clearly above random."
+    )
+    own_pairs: OwnPairs
+    alternatives: list[Alternative]
+    caveats: list[str]
 
 
 class MdadData(Tell):
@@ -88,23 +204,60 @@ class MdadData(Tell):
 
     models: int
     examples: int
-    source_models: int | list[int] | None
+    source_models: int | list[int]
     target_models: int
     selection_examples: int
     heldout_examples: int
     constant_examples: int
+    binary: bool
+    pairs_sampled: PairsSampled | None = None
 
 
-class MdadResult(Tell):
-    """How reliable micro-benchmarks of each method and size are, and which to take."""
+class GroupSize(Tell):
+    """One size, for a group."""
 
-    settings: dict[str, Any]
-    matrix: MatrixRef
+    size: int
+    same_items: GroupAgreement | None = None
+    new_items: GroupAgreement | None = None
+
+
+class GroupLine(LineName):
+    """One line, for a group."""
+
+    sizes: list[GroupSize]
+
+
+class Group(Tell):
+    """Which comparisons within a group of similar models each size preserves."""
+
+    models: list[str]
+    pairs: list[ClosePair]
+    methods: list[GroupLine]
+
+
+class Reliability(Tell):
+    """How reliable micro-benchmarks are, of the whole benchmark or of one subtask."""
+
     data: MdadData
     methods: list[MethodResult]
-    exact_random: list[SizeResult]
-    differences: Any
+    exact_random: list[SizeResult] = Field(description="Random sampling from the full benchmark, by formula.")
+    differences: list[Differences]
     recommendation: Recommendation
+    group: Group | None = None
+
+
+class SubtaskReliability(Reliability):
+    """The same for one subtask on its own."""
+
+    subtask: str
+
+
+class MdadResult(Reliability):
+    """How reliable micro-benchmarks of each method and size are, and which to take."""
+
+    settings: dict[str, Any] = Field(description="The request with every default filled in.")
+    matrix: MatrixRef
+    subtasks: list[SubtaskReliability] | None = None
 
 
 JobResult = MdadResult | SelectionResult

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -29,12 +29,18 @@ class MatrixRef(Tell):
 class SelectionResult(Tell):
     """A micro-benchmark: which examples, and how answers on them become a full score."""
 
-    selection_id: str
-    content_hash: str
-    settings: dict[str, Any]
+    selection_id: str = Field(description="Derived from the request, so the same request gives the same.")
+    content_hash: str = Field(description="SHA-256 of all the rest.")
     matrix: MatrixRef
-    examples: list[Chosen]
-    estimator: str
+    method: str
+    estimator: str = Field(description="How answers on the examples become a full score.")
+    options: dict[str, Any]
+    scored_by: Literal["scores", "confidences"]
+    size: int
+    seed: int
+    source_models: list[str] = Field(description="The models it was chosen by.")
+    examples: list[Chosen] = Field(description="By id.")
+    stability: float = Field(description="Overlap (Jaccard) with the choice under another seed.")
 
 
 class SelectionView(SelectionResult):

@@ -13,6 +13,7 @@ import uvicorn
 
 from service.main import create_app
 from service.settings import Settings
+from tests.contract import document
 
 LIMIT = 200_000
 
@@ -29,11 +30,19 @@ def answering(settings: Settings) -> Iterator[httpx.Client]:
         thread.start()
         try:
             port = listener.getsockname()[1]
-            with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30) as client:
+            hooks = {"response": [_check_unless_streamed]}
+            base = f"http://127.0.0.1:{port}"
+            with httpx.Client(base_url=base, timeout=30, event_hooks=hooks) as client:
                 yield client
         finally:
             server.should_exit = True
             thread.join()
+
+
+def _check_unless_streamed(answer: httpx.Response) -> None:
+    """Every answer of every test is one that the OpenAPI document promises."""
+    if not answer.headers.get("content-type", "").startswith("text/event-stream"):
+        document.check(answer)
 
 
 @pytest.fixture(scope="module")
