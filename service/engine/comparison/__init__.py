@@ -1,0 +1,64 @@
+"""Two models, many models, and gates: the numbers behind a verdict in CI.
+
+    compare, compare_many   a candidate against a baseline: verdict, interval, what the gate can do
+    rank                    many models: simultaneous intervals, tie groups, rank intervals
+    estimate_scores         full scores of new models from their answers on a selection
+    power, threshold_rates  before anything is run
+    drift                   whether a selection still holds for newer models
+
+Every answer is a dataclass whose module's docstring shows it as JSON.
+"""
+
+from service.engine.comparison.calibration import Calibration, calibrate, cross_validate
+from service.engine.comparison.compare import Comparison, Modelled, compare
+from service.engine.comparison.design import Design, Truth, stratified_design
+from service.engine.comparison.drift import Drift, drift
+from service.engine.comparison.gate import Gate, Rule, Verdict
+from service.engine.comparison.many import Many, compare_many
+from service.engine.comparison.order import prior_from_pairs
+from service.engine.comparison.power import (
+    GroupDisagreement,
+    Power,
+    group_disagreement,
+    measured_size,
+    near_margin,
+    power,
+)
+from service.engine.comparison.ranking import Ranking, rank
+from service.engine.comparison.scores import Estimator, Known, Score, estimate_scores
+from service.engine.comparison.thresholds import history, suggest_threshold, threshold_rates
+
+__all__ = [
+    "Calibration",
+    "Comparison",
+    "Design",
+    "Drift",
+    "Estimator",
+    "Gate",
+    "GroupDisagreement",
+    "Known",
+    "Many",
+    "Modelled",
+    "Power",
+    "Ranking",
+    "Rule",
+    "Score",
+    "Truth",
+    "Verdict",
+    "calibrate",
+    "compare",
+    "compare_many",
+    "cross_validate",
+    "drift",
+    "estimate_scores",
+    "group_disagreement",
+    "history",
+    "measured_size",
+    "near_margin",
+    "power",
+    "prior_from_pairs",
+    "rank",
+    "stratified_design",
+    "suggest_threshold",
+    "threshold_rates",
+]

@@ -13,6 +13,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from service.engine.selection.stratified import Allocation, pools
+
 Truth = Literal["population", "full_benchmark"]
 Values = NDArray[np.float64]
 
@@ -128,6 +130,24 @@ class Design:
         plain = 1 / per_stratum.sum()
         spread = self.within(values) @ per_stratum * plain
         return np.asarray(plain * (n * bound * n / max(n - 1, 1) + pseudo) / (n * spread + pseudo))
+
+
+def stratified_design(
+    strata: NDArray[np.integer], chosen: NDArray[np.integer], allocation: Allocation
+) -> Design:
+    """The design of a subset that the method `stratified` drew.
+
+    Parameters
+    ----------
+    strata : ndarray of int, shape (N,)
+        Subtask of every example drawn from.
+    chosen : ndarray of int, shape (n,)
+        The examples drawn, all that were asked for.
+    allocation : {"proportional", "equal"}
+        As it was drawn; small subtasks are pooled as they were then.
+    """
+    pool = pools(np.bincount(strata), len(chosen), allocation)[0][strata]
+    return Design.stratified(pool[chosen], np.bincount(pool))
 
 
 def _overall(values: Values, mean: Values) -> Values:

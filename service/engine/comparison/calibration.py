@@ -1,0 +1,146 @@
+"""How far a selection's estimates are from the full scores, for subsets that are no random sample.
+
+Measured on models whose full scores are known: best on models that had no part in the
+choice, else by leaving source models out of it in turn.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from service.engine.selection.base import Method, Source
+
+# Fewer models with known scores than this carry no calibration of their own.
+LEAST_MODELS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """Errors of estimated full scores.
+
+    Attributes
+    ----------
+    models : int
+        Models the errors were measured on.
+    bias : float
+        Mean of estimate − full score.
+    deviation : float
+        Root mean square of estimate − full score.
+    effective_size : float
+        Random examples that would order these models' pairs as well: Σ disagreement / Σ squared
+        error of the pairs' differences; infinite when no pair has an error.
+    out_of_sample : bool
+        Whether these models had no part in choosing the examples.
+    """
+
+    models: int
+    bias: float
+    deviation: float
+    effective_size: float
+    out_of_sample: bool
+
+    def difference_error(self, movement: float, examples: int) -> float:
+        """Standard error of a difference of two models, from how much their answers differ.
+
+        `movement` is the mean absolute difference of their answers on `examples`; one
+        example is added each way, so that equal answers are not taken as equal models.
+        """
+        rate = (movement * examples + 1) / (examples + 2)
+        return float(np.sqrt(rate / self.effective_size))
+
+
+def calibrate(
+    estimates: NDArray[np.float64],
+    scores: NDArray[np.float64],
+    answers: NDArray[np.float64],
+    *,
+    out_of_sample: bool,
+) -> Calibration:
+    """Measure the errors of models with known full scores.
+
+    Parameters
+    ----------
+    estimates, scores : ndarray of float64, shape (M,)
+        Estimated and full scores, M ≥ 2.
+    answers : ndarray of float64, shape (M, n)
+        On the subset, complete.
+    out_of_sample : bool
+    """
+    errors = estimates - scores
+    squares, movement = _pair_sums(errors, answers)
+    return Calibration(
+        models=len(errors),
+        bias=float(errors.mean()),
+        deviation=float(np.sqrt((errors**2).mean())),
+        effective_size=movement / squares if squares > 0 else float("inf"),
+        out_of_sample=out_of_sample,
+    )
+
+
+def cross_validate(
+    source: Source, method: Method, size: int, estimator: str, rng: np.random.Generator, folds: int = 5
+) -> Calibration:
+    """Choose anew without each fold of the source models, and judge by the models left out.
+
+    Parameters
+    ----------
+    source : Source
+        At least 2 `folds` models.
+    method : Method
+    size : int
+    estimator : str
+        One of the method's own.
+    rng : Generator
+    folds : int
+
+    Returns
+    -------
+    Calibration
+        Of all source models together, each estimated without itself; pairs are compared
+        within their fold, where both were estimated from the same examples.
+
+    Raises
+    ------
+    Unsuitable
+        The data without a fold cannot carry the method.
+    """
+    fold_of = rng.permutation(source.n_models) % folds
+    errors, squares, movement = [], 0.0, 0.0
+    for fold in range(folds):
+        left = fold_of == fold
+        kept = None if source.confidences is None else source.confidences[~left]
+        part = Source(source.scores[~left], source.strata, kept, source.embeddings)
+        fitted = method.fit(part, rng)
+        subset = fitted.pick(size)
+        answers = _answers(source, method)[left][:, subset.indices].astype(np.float64)
+        error = fitted.estimate(subset, answers, estimator) - source.scores[left].mean(axis=1)
+        errors.append(error)
+        pair_squares, pair_movement = _pair_sums(error, answers)
+        squares, movement = squares + pair_squares, movement + pair_movement
+    together = np.concatenate(errors)
+    return Calibration(
+        models=source.n_models,
+        bias=float(together.mean()),
+        deviation=float(np.sqrt((together**2).mean())),
+        effective_size=movement / squares if squares > 0 else float("inf"),
+        out_of_sample=True,
+    )
+
+
+def _answers(source: Source, method: Method) -> NDArray[np.generic]:
+    """What the method's estimator is fed: confidences where it wants them and they are there."""
+    if method.scored_by == "confidences" and source.confidences is not None:
+        return source.confidences
+    return source.scores
+
+
+def _pair_sums(errors: NDArray[np.float64], answers: NDArray[np.float64]) -> tuple[float, float]:
+    """Over all pairs: Σ (error difference)², and Σ mean absolute difference of the answers."""
+    count, n = answers.shape
+    squares = count * float((errors**2).sum()) - float(errors.sum()) ** 2
+    ordered = np.sort(answers, axis=0)
+    places = 2 * np.arange(count) - count + 1
+    return squares, float((places @ ordered).sum()) / n

@@ -1,0 +1,230 @@
+"""What a new model would score on the full benchmark, from its answers on a selection.
+
+JSON of each answer (`dataclasses.asdict`):
+
+    {score, interval: [low, high], standard_error, basis: design | model,
+     answered, asked, coverage, bounds: [low, high] | null (nothing missing),
+     rank | null, rank_interval: [best, worst] | null,   among the known models, 1 is best
+     indistinguishable: [index],                         known models within the interval
+     warnings: [sentence]}
+
+`design`: the examples are a random or stratified sample, so the interval needs no
+model: Wilson's at the effective size of the design, without replacement. `model`: the
+interval is as wide as the estimator's errors on models with known scores.
+The truth meant is always these very runs on the full benchmark. As the known models'
+full scores are numbers without error, the rank interval holds whenever the score's does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from service.engine.comparison.calibration import LEAST_MODELS, Calibration
+from service.engine.comparison.design import Design
+from service.engine.comparison.intervals import Interval, critical, wilson_share
+from service.engine.comparison.likeness import Likeness
+from service.engine.errors import Undefined
+
+# Below this coverage a rank is not given.
+LEAST_COVERAGE = 0.8
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Known:
+    """The matrix's models.
+
+    Attributes
+    ----------
+    scores : ndarray of float64, shape (M,)
+        Full scores.
+    answers : ndarray of float64, shape (M, n)
+        On the selection; NaN where missing.
+    source : ndarray of bool, shape (M,)
+        Models that chose the examples.
+    """
+
+    scores: NDArray[np.float64]
+    answers: NDArray[np.float64]
+    source: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Estimator:
+    """A linear estimator of the full score: intercept + Σ coefficient × answer.
+
+    Attributes
+    ----------
+    coefficients : ndarray of float64, shape (n,)
+        The selection's weights, or a predictor's.
+    intercept : float
+    calibration : Calibration
+    posterior : float
+        Standard deviation the model itself gives its errors; 0 where it gives none.
+    """
+
+    coefficients: NDArray[np.float64]
+    calibration: Calibration
+    intercept: float = 0.0
+    posterior: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """The answer for one model; the module's docstring says what each part is."""
+
+    score: float
+    interval: Interval
+    standard_error: float
+    basis: Literal["design", "model"]
+    answered: int
+    asked: int
+    coverage: float
+    bounds: Interval | None
+    rank: int | None
+    rank_interval: tuple[int, int] | None
+    indistinguishable: tuple[int, ...]
+    warnings: tuple[str, ...]
+
+
+def estimate_scores(
+    answers: NDArray[np.float64],
+    by: Design | Estimator,
+    known: Known,
+    confidence: float = 0.95,
+) -> list[Score]:
+    """Estimate the full scores of T new models.
+
+    Parameters
+    ----------
+    answers : ndarray of float64, shape (T, n)
+        On the selection, in [0, 1]; NaN where missing.
+    by : Design or Estimator
+        Of the n examples.
+    known : Known
+    confidence : float
+
+    Raises
+    ------
+    Undefined
+        A model answered none of the examples; the text gives its row.
+    """
+    likeness = Likeness.of(known.answers[known.source])
+    return [_score(row, at, by, known, likeness, confidence) for at, row in enumerate(answers)]
+
+
+def design_score(
+    answers: NDArray[np.float64], design: Design, confidence: float
+) -> tuple[float, Interval, float]:
+    """Score, interval and standard error from a complete sample, shape (n,)."""
+    mean = float(np.clip(design.mean(answers), 0, 1))
+    bound = np.asarray(mean * (1 - mean))
+    pseudo = critical(confidence) ** 2 / 2
+    size = float(design.effective_size(answers, bound, "full_benchmark", pseudo))
+    low, high = wilson_share(mean, size, confidence)
+    return mean, (float(low), float(high)), _error(float(low), float(high), confidence)
+
+
+def _score(
+    row: NDArray[np.float64],
+    at: int,
+    by: Design | Estimator,
+    known: Known,
+    likeness: Likeness,
+    confidence: float,
+) -> Score:
+    there = ~np.isnan(row)
+    if not there.any():
+        raise Undefined(f"model {at} answered none of the {len(row)} examples of the selection")
+    bounds = None
+    if isinstance(by, Design):
+        score, interval, error = design_score(row[there], by.keep(there), confidence)
+        if not there.all():
+            bounds = _bounds(row, by.weights, 0.0)
+    else:
+        score, interval, error = _modelled(row, there, by, known, confidence)
+        if not there.all():
+            bounds = _bounds(row, by.coefficients, by.intercept)
+    enough = there.mean() >= LEAST_COVERAGE
+    within = (known.scores >= interval[0] - 1e-12) & (known.scores <= interval[1] + 1e-12)
+    return Score(
+        score=score,
+        interval=interval,
+        standard_error=error,
+        basis="design" if isinstance(by, Design) else "model",
+        answered=int(there.sum()),
+        asked=len(row),
+        coverage=float(there.mean()),
+        bounds=bounds,
+        rank=_rank(score, known) if enough else None,
+        rank_interval=(_rank(interval[1], known), _rank(interval[0], known)) if enough else None,
+        indistinguishable=tuple(np.flatnonzero(within).tolist()),
+        warnings=tuple(_warnings(row, score, by, known, likeness)),
+    )
+
+
+def _modelled(
+    row: NDArray[np.float64], there: NDArray[np.bool_], by: Estimator, known: Known, confidence: float
+) -> tuple[float, Interval, float]:
+    """Estimate with missing answers filled in, and an interval from the calibration."""
+    filled, doubt = row, 0.0
+    if not there.all():
+        mean = np.nan_to_num(_mean_answers(known.answers))
+        ability = float((row - mean)[there].mean())
+        filled = np.where(there, row, np.clip(mean + ability, 0, 1))
+        doubt = float((by.coefficients**2 * filled * (1 - filled))[~there].sum())
+    score = float(np.clip(by.intercept + filled @ by.coefficients, 0, 1))
+    calibration = by.calibration
+    error = float(np.sqrt(max(calibration.deviation, by.posterior) ** 2 + doubt))
+    half = critical(confidence, max(calibration.models - 1, 1)) * error
+    return score, (max(0.0, score - half), min(1.0, score + half)), error
+
+
+def _mean_answers(answers: NDArray[np.float64]) -> NDArray[np.float64]:
+    there = ~np.isnan(answers)
+    total, counts = np.where(there, answers, 0.0).sum(axis=0), there.sum(axis=0)
+    return np.where(counts > 0, total / np.maximum(counts, 1), 0.5)
+
+
+def _bounds(row: NDArray[np.float64], weights: NDArray[np.float64], intercept: float) -> Interval:
+    """Scores were all missing answers wrong, or all right."""
+    ends = sorted(float(intercept + np.where(np.isnan(row), fill, row) @ weights) for fill in (0.0, 1.0))
+    return min(max(ends[0], 0.0), 1.0), min(max(ends[1], 0.0), 1.0)
+
+
+def _rank(score: float, known: Known) -> int:
+    return 1 + int((known.scores > score + 1e-12).sum())
+
+
+def _error(low: float, high: float, confidence: float) -> float:
+    """Half the interval's width in units of the normal quantile: never 0 but for a full benchmark."""
+    return (high - low) / 2 / critical(confidence)
+
+
+def _warnings(
+    row: NDArray[np.float64], score: float, by: Design | Estimator, known: Known, likeness: Likeness
+) -> Sequence[str]:
+    found = []
+    missing = int(np.isnan(row).sum())
+    if missing:
+        found.append(f"{missing} of {len(row)} examples of the selection have no answer.")
+    if missing > (1 - LEAST_COVERAGE) * len(row):
+        found.append("Too few examples were answered for a rank.")
+    found += likeness.warnings(row)
+    if isinstance(by, Design):
+        return found
+    sources = known.scores[known.source]
+    if len(sources) and not sources.min() <= score <= sources.max():
+        side = "above" if score > sources.max() else "below"
+        found.append(f"The estimate lies {side} every source model's score: an extrapolation.")
+    if not by.calibration.out_of_sample:
+        found.append(
+            "The errors were measured on the models that chose the examples: the interval may be too narrow."
+        )
+    if by.calibration.models < LEAST_MODELS:
+        found.append(f"Only {by.calibration.models} models measure the estimator's errors.")
+    return found
