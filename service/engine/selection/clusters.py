@@ -15,12 +15,17 @@ _DECIMALS = 6
 def kmeans(points: NDArray[np.floating], k: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Cluster points into at most k non-empty clusters; coincident points stay together.
 
+    Coincident points that make up two k-ths of all, or more, are a cluster and count
+    as so many of the k: they get that many of k draws in proportion, where k-means
+    would spend those on telling rare points apart and leave one example with the
+    weight of all.
+
     Parameters
     ----------
     points : ndarray, shape (N, D)
         Coordinates; differences below 1e-6 do not count.
     k : int
-        Clusters wanted; fewer come back where fewer points are distinct.
+        Clusters wanted; fewer come back where points coincide.
     seed : int
         Of the k-means++ start.
 
@@ -34,13 +39,16 @@ def kmeans(points: NDArray[np.floating], k: int, seed: int) -> tuple[NDArray[np.
     distinct, place, counts = np.unique(
         np.round(points, _DECIMALS), axis=0, return_inverse=True, return_counts=True
     )
+    due = counts * k // len(points)
+    rest = np.flatnonzero(due < 2)
+    clusters = k - int(due[due >= 2].sum())
+    labels, away = np.arange(len(distinct)), np.zeros(len(distinct))
+    if len(rest) > clusters:
+        model = KMeans(clusters, n_init=1, random_state=seed).fit(distinct[rest], sample_weight=counts[rest])
+        labels[rest] = len(distinct) + model.labels_
+        away[rest] = ((distinct[rest] - model.cluster_centers_[model.labels_]) ** 2).sum(axis=1)
     place = place.reshape(-1)
-    if len(distinct) <= k:
-        return place.astype(np.int64), np.zeros(len(points))
-    model = KMeans(k, n_init=1, random_state=seed).fit(distinct, sample_weight=counts)
-    away = ((distinct - model.cluster_centers_[model.labels_]) ** 2).sum(axis=1)
-    _, labels = np.unique(model.labels_, return_inverse=True)
-    return labels[place].astype(np.int64), away[place]
+    return np.unique(labels[place], return_inverse=True)[1].astype(np.int64), away[place]
 
 
 def represent(labels: NDArray[np.integer], ranking: NDArray[np.number], size: int, seed: int) -> Subset:
