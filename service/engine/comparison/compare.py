@@ -182,10 +182,6 @@ def _answer(pairs: Pairs, rule: Rule, truth: Truth, prior: float, modelled: Mode
     finite = _estimate(pairs, rule, "full_benchmark", modelled)
     lost, won = int((pairs.differences < 0).sum()), int((pairs.differences > 0).sum())
     n = len(pairs.differences)
-    clusters = None
-    if pairs.clusters is not None:
-        alone = difference(replace(pairs, clusters=None), rule.confidence, truth)
-        clusters = Clusters(int(pairs.clusters.max()) + 1, alone.standard_error)
     return Comparison(
         verdict=verdict(deciding.interval, rule.margin),
         reason="",
@@ -210,10 +206,8 @@ def _answer(pairs: Pairs, rule: Rule, truth: Truth, prior: float, modelled: Mode
         mcnemar=mcnemar(lost, won) if pairs.binary else None,
         full_benchmark=_full(pairs, finite, prior),
         gate=behaviour(pairs, deciding, rule, truth),
-        equivalence=equivalence(deciding, pairs.movement, rule.margin, rule.level)
-        if rule.margin > 0
-        else None,
-        clusters=clusters,
+        equivalence=_equivalence(pairs, deciding, rule),
+        clusters=_clusters(pairs, rule, truth),
         repeats=None,
         warnings=(),
         flips=Flips((), ()),
@@ -242,6 +236,19 @@ def _estimate(pairs: Pairs, rule: Rule, truth: Truth, modelled: Modelled | None)
         return difference(pairs, rule.confidence, truth)
     value = modelled.candidate - modelled.baseline
     return modelled_difference(pairs, value, modelled.standard_error, rule.confidence, truth)
+
+
+def _equivalence(pairs: Pairs, deciding: Estimate, rule: Rule) -> Equivalence | None:
+    if rule.margin == 0:
+        return None
+    return equivalence(deciding, pairs.movement, rule.margin, rule.level)
+
+
+def _clusters(pairs: Pairs, rule: Rule, truth: Truth) -> Clusters | None:
+    if pairs.clusters is None:
+        return None
+    alone = difference(replace(pairs, clusters=None), rule.confidence, truth)
+    return Clusters(int(pairs.clusters.max()) + 1, alone.standard_error)
 
 
 def _full(pairs: Pairs, finite: Estimate, prior: float) -> FullBenchmark:

@@ -6,9 +6,11 @@ The one rule. `margin` is the largest drop that is acceptable (0: none).
     fail          the interval lies below −margin
     inconclusive  the interval holds −margin: these examples cannot tell
 
-The interval is two-sided at `confidence`, so a candidate that is exactly as good as
-the margin allows fails with probability at most (1 − confidence) / 2, and passes
-with the same. When nothing is unknown (the full benchmark, no margin of error) a
+The interval is two-sided at `confidence`: a candidate exactly at the margin fails with
+probability (1 − confidence) / 2, and passes with the same; an equal one fails more
+rarely, the larger the margin. Enumerated for 10 to 400 examples, 0.025 is kept to within
+0.001 without a margin, and to within 0.02 with one where hardly any example differs.
+When nothing is unknown (the full benchmark, no margin of error) a
 candidate passes unless it lies below −margin.
 """
 

@@ -140,15 +140,10 @@ def _score(
     there = ~np.isnan(row)
     if not there.any():
         raise Undefined(f"model {at} answered none of the {len(row)} examples of the selection")
-    bounds = None
     if isinstance(by, Design):
         score, interval, error = design_score(row[there], by.keep(there), confidence)
-        if not there.all():
-            bounds = _bounds(row, by.weights, 0.0)
     else:
         score, interval, error = _modelled(row, there, by, known, confidence)
-        if not there.all():
-            bounds = _bounds(row, by.coefficients, by.intercept)
     enough = there.mean() >= LEAST_COVERAGE
     within = (known.scores >= interval[0] - 1e-12) & (known.scores <= interval[1] + 1e-12)
     return Score(
@@ -159,7 +154,7 @@ def _score(
         answered=int(there.sum()),
         asked=len(row),
         coverage=float(there.mean()),
-        bounds=bounds,
+        bounds=_bounds(row, by),
         rank=_rank(score, known) if enough else None,
         rank_interval=(_rank(interval[1], known), _rank(interval[0], known)) if enough else None,
         indistinguishable=tuple(np.flatnonzero(within).tolist()),
@@ -190,10 +185,14 @@ def _mean_answers(answers: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.where(counts > 0, total / np.maximum(counts, 1), 0.5)
 
 
-def _bounds(row: NDArray[np.float64], weights: NDArray[np.float64], intercept: float) -> Interval:
-    """Scores were all missing answers wrong, or all right."""
-    ends = sorted(float(intercept + np.where(np.isnan(row), fill, row) @ weights) for fill in (0.0, 1.0))
-    return min(max(ends[0], 0.0), 1.0), min(max(ends[1], 0.0), 1.0)
+def _bounds(row: NDArray[np.float64], by: Design | Estimator) -> Interval | None:
+    """Scores were all missing answers wrong, or all right; None when nothing is missing."""
+    missing = np.isnan(row)
+    if not missing.any():
+        return None
+    weights, intercept = (by.weights, 0.0) if isinstance(by, Design) else (by.coefficients, by.intercept)
+    low, high = sorted(intercept + float(np.where(missing, fill, row) @ weights) for fill in (0.0, 1.0))
+    return min(max(low, 0.0), 1.0), min(max(high, 0.0), 1.0)
 
 
 def _rank(score: float, known: Known) -> int:
