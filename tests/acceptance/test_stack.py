@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import httpx
@@ -89,12 +90,14 @@ def test_a_port_in_use_is_said_at_once(tmp_path: Path) -> None:
     assert "--port" in second.stderr
 
 
-def test_the_demo_shows_the_main_job_and_leaves_nothing(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "service.cli", "demo"]
-    env = os.environ | {"TMPDIR": str(tmp_path), "COLUMNS": "140"}
-    shown = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False, env=env)
-    assert shown.returncode == 0, shown.stderr
-    for expected in ("91 models × 1200 examples", "MDAD", "new items", "Chosen examples", "curl"):
-        assert expected in shown.stdout, shown.stdout
-    assert not list(tmp_path.glob("tastetest-demo-*"))
-    assert processes_of(tmp_path) == []
+def test_the_demo_shows_the_main_job_and_leaves_nothing() -> None:
+    # A short folder of its own: pytest's are too deep for Unix sockets.
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "service.cli", "demo"]
+        env = os.environ | {"TMPDIR": folder, "COLUMNS": "140"}
+        shown = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False, env=env)
+        assert shown.returncode == 0, shown.stderr
+        for expected in ("91 models × 1200 examples", "MDAD", "new items", "Chosen examples", "curl"):
+            assert expected in shown.stdout, shown.stdout
+        assert not list(Path(folder).glob("tastetest-demo-*"))
+        assert processes_of(Path(folder)) == []
