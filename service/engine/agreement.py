@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln
+from scipy.special import gammaln, ndtr
 
 BATCH = 4_000_000
 """Cells of a table held at once by default (32 MB of float64)."""
@@ -84,6 +84,43 @@ def random_agreement(
             agree[at + start : at + stop] = lead[start:stop] @ chance
             tie[at + start : at + stop] = level[start:stop] @ chance[::2]
     return Outcome(agree[where], tie[where])
+
+
+def normal_agreement(
+    scores: NDArray[np.generic],
+    first: NDArray[np.integer],
+    second: NDArray[np.integer],
+    sizes: NDArray[np.integer],
+) -> Outcome:
+    """Agreement of uniform draws on graded scores: normal, with the finite-population correction.
+
+    Φ(Δ / sqrt(S² / n · (N − n) / N)) with S² the variance of the per-example
+    differences; within 0.006 of half credit at n = 25 on 0/1 scores that disagree
+    on a fifth of the examples or more.
+
+    Parameters
+    ----------
+    scores : ndarray, shape (M, N)
+    first, second : ndarray of int, shape (P,)
+        Rows.
+    sizes : ndarray of int, shape (S,)
+
+    Returns
+    -------
+    Outcome
+        Ties are taken to have no probability.
+    """
+    n_examples = scores.shape[1]
+    mean, variance = np.empty((2, len(first)))
+    step = max(1, BATCH // n_examples)
+    for at in range(0, len(mean), step):
+        block = slice(at, at + step)
+        apart = scores[first[block]].astype(np.float64) - scores[second[block]]
+        mean[block] = np.abs(apart.mean(axis=1))
+        variance[block] = apart.var(axis=1) * n_examples / max(n_examples - 1, 1)
+    error = np.sqrt(variance[:, None] * (1 / sizes - 1 / n_examples))
+    scaled = np.divide(mean[:, None], error, out=np.full(error.shape, np.inf), where=error > 0)
+    return Outcome(ndtr(scaled), np.zeros(error.shape))
 
 
 def _discordant_drawn(

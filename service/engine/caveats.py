@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from hashlib import sha256
 from typing import Any
 
 from service.engine.lines import NEW, SAME, Line
@@ -63,7 +64,7 @@ def _about_data(plan: Plan, matrix: Matrix) -> Iterator[str]:
     constant, examples = int(matrix.constant.sum()), len(matrix.examples)
     if constant:
         yield f"{constant} of {examples} examples have the same score for every model and tell none apart."
-    repeats = len(matrix.models) - len({row.tobytes() for row in matrix.scores})
+    repeats = len(matrix.models) - len({sha256(row.tobytes()).digest() for row in matrix.scores})
     if repeats:
         yield f"{repeats} models answer exactly as another one does; such pairs have no order."
     if not matrix.binary:

@@ -5,38 +5,63 @@ Source: arXiv 2510.08730, the comparison of models of the same size (8B).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from service.engine.exact import WholeBenchmark, exact_line
 from service.engine.judge import Rule, judgement
+from service.engine.lines import NEW, SAME, Cell, Line
 from service.engine.matrix import Matrix
 from service.engine.own_pairs import close_pairs
 from service.engine.plan import Plan
 from service.engine.simulated import Simulated
 from service.engine.splits import positions
 
-KEPT = ("agreement", "agreement_interval", "agreement_strict", "tie_rate", "pairs", "equal_pairs")
+Check = Callable[[float], None]
+LISTED_PAIRS = 200
+KEPT = (
+    "agreement",
+    "agreement_interval",
+    "agreement_strict",
+    "tie_rate",
+    "pairs",
+    "equal_pairs",
+    "interval_reason",
+)
 
 
-def group_report(plan: Plan, matrix: Matrix, simulated: Simulated, rule: Rule) -> dict[str, Any]:
-    """Share of the group's pairs preserved by method and size, and its pairs by closeness."""
+def group_report(
+    plan: Plan, matrix: Matrix, simulated: Simulated | None, sizes: tuple[int, ...], check: Check
+) -> dict[str, Any]:
+    """Share of the group's pairs preserved by method and size, exact random, and the pairs.
+
+    Pairs are listed neighbours in rank first, with difference and disagreement on
+    the full benchmark.
+    """
+    rule = Rule(plan.probability, plan.paper_compat)
     rows = positions(matrix.models, plan.group)
-    members = np.isin(simulated.target_rows, rows)
-    judged = {truth: simulated.judge(truth, rule, members) for truth in simulated.truths}
-    methods: list[dict[str, Any]] = [
-        {"label": e.spec.label, "source_models": e.sources, "sizes": []} for e in simulated.entries
-    ]
-    for at, (entry, size) in enumerate(simulated.curves):
-        cell: dict[str, Any] = {"size": plan.sizes[size]}
-        for truth, evidence in judged.items():
-            full = judgement(evidence, at)
-            cell[truth] = {key: full[key] for key in KEPT} | {
-                key: full[key] for key in ("reason", "interval_reason") if key in full
-            }
-        methods[entry]["sizes"].append(cell)
+    whole = WholeBenchmark.of(matrix.take(models=rows), rule)
+    lines = [] if simulated is None else simulated.lines(rule, np.isin(simulated.target_rows, rows))
+    lines += [exact_line(spec, sizes, whole, check) for spec in plan.specs if spec not in plan.simulated]
+    random = exact_line(None, sizes, whole, check)
     return {
         "models": list(plan.group),
-        "pairs": close_pairs(matrix, rows, np.inf, most=200)["examples"],
-        "methods": methods,
+        "pairs": close_pairs(matrix, rows, np.inf, most=LISTED_PAIRS)["examples"],
+        "methods": [_line(line) for line in lines],
+        "exact_random": _line(random)["sizes"],
     }
+
+
+def _line(line: Line) -> dict[str, Any]:
+    sizes = [{"size": size, **_cell(cell)} for size, cell in sorted(line.cells.items())]
+    return {**line.name, "sizes": sizes}
+
+
+def _cell(cell: Cell) -> dict[str, Any]:
+    answer: dict[str, Any] = {SAME: None, NEW: None}
+    for truth, (judged, curve) in cell.judged.items():
+        full = judgement(judged, curve)
+        answer[truth] = {key: full[key] for key in KEPT if key in full}
+    return answer

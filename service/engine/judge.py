@@ -14,6 +14,7 @@ from service.engine.pairs import BIN_WIDTH, N_BINS, Pairs, Truth
 from service.engine.resampling import ALL, LEAST_MODELS, Multiplicities, Resampled, interval, resample
 
 TOO_FEW = f"fewer than {LEAST_MODELS} target models"
+NO_PAIRS = "no comparable pairs"
 QUANTUM = 2.0**20
 """Probabilities enter the bootstrap as multiples of 1/QUANTUM, so that their sums are exact."""
 
@@ -145,7 +146,7 @@ def judgement(judged: Judged, curve: int, which: int = ALL) -> dict[str, Any]:
         "curve": [],
     }
     if not pairs:
-        return {**answer, "reason": "no_comparable_pairs", "interval_reason": "no_comparable_pairs"}
+        return {**answer, "reason": NO_PAIRS, "interval_reason": NO_PAIRS}
     half, p = strict + tied / 2, judged.rule.probability
     isotonic, paper = (
         edges(isotonic_bin(weight[:, None], half[:, None], p))[0],

@@ -197,7 +197,7 @@ def _alternatives(plan: Plan, lines: list[Line]) -> list[dict[str, Any]]:
 
 def _random_enough_from(plan: Plan, lines: list[Line]) -> int | None:
     """Smallest size from which on no method's agreement is clearly above random's."""
-    random = next((line for line in lines if line.spec.label == "random"), None)
+    random = next((line for line in lines if _is_plain_random(line)), None)
     if random is None or len(lines) < 2:
         return None
     enough = None
@@ -210,6 +210,10 @@ def _random_enough_from(plan: Plan, lines: list[Line]) -> int | None:
                 return enough
         enough = size
     return enough
+
+
+def _is_plain_random(line: Line) -> bool:
+    return line.spec.method == "random" and not line.spec.predicts and line.spec.scored_by == "scores"
 
 
 def _sentence(plan: Plan, matrix: Matrix, answer: dict[str, Any]) -> str:
@@ -226,12 +230,15 @@ def _sentence(plan: Plan, matrix: Matrix, answer: dict[str, Any]) -> str:
     advice = f"Use {answer['size']} of {len(matrix.examples)} examples chosen by {answer['method']}"
     if answer["mdad"] is None:
         return f"{advice}, with care: on the trials that did not choose it, it does not reach {chance}."
+    return f"{advice}: models that differ {_gap(answer)} are ordered as {kind} do in {chance} of cases."
+
+
+def _gap(answer: dict[str, Any]) -> str:
     ends = answer["interval"]
     upper = (
         "" if not ends or ends[1] is None else f" (95 % interval {_points(ends[0])} to {_points(ends[1])})"
     )
-    gap = f"{_points(answer['mdad'])} points{upper}"
-    return f"{advice}: models that differ by {gap} or more are ordered as {kind} do in {chance} of cases."
+    return f"by {_points(answer['mdad'])} points or more{upper}" if answer["mdad"] else f"at all{upper}"
 
 
 def _points(fraction: float) -> str:

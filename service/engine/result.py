@@ -69,8 +69,8 @@ def _unit_result(
         "differences": differences(lines, sizes, plan.truth),
         "recommendation": recommend(plan, matrix, lines, random),
     }
-    if plan.group and simulated:
-        answer["group"] = group_report(plan, matrix, simulated, rule)
+    if plan.group:
+        answer["group"] = group_report(plan, matrix, simulated, sizes, check)
     return answer
 
 
@@ -91,7 +91,7 @@ def _data(matrix: Matrix, plan: Plan, heldout: int) -> dict[str, Any]:
 def _plain(value: object) -> Any:  # noqa: ANN401 - JSON
     """JSON types only; floats to ten decimals, so that the last bit of a machine does not show."""
     if isinstance(value, float | np.floating):
-        return round(float(value), 10) if math.isfinite(value) else None
+        return round(float(value), 10) + 0.0 if math.isfinite(value) else None
     if isinstance(value, dict):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

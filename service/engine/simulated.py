@@ -92,14 +92,20 @@ class Simulated:
             multiplicities(plan, targets, len(rows)),
         )
 
-    def lines(self, rule: Rule) -> list[Line]:
-        """One line an entry, judged on same items and, with examples held out, on new items."""
+    def lines(self, rule: Rule, members: NDArray[np.bool_] | None = None) -> list[Line]:
+        """One line an entry, judged on same items and, with examples held out, on new items.
+
+        Parameters
+        ----------
+        members : ndarray of bool, shape (models,), optional
+            Judge pairs between these models only.
+        """
         lines = [Line(entry.spec, entry.sources) for entry in self.entries]
         for (e, s), why in self.reasons.items():
             lines[e].reasons[self.plan.sizes[s]] = why
         cells = [Cell({}) for _ in self.curves]
         for truth in self.truths if self.curves else ():
-            judged = self.judge(truth, rule)
+            judged = self._judge(truth, rule, members)
             for at, (cell, extra) in enumerate(zip(cells, self._extras(truth), strict=True)):
                 cell.judged[truth] = (judged, at)
                 cell.extra[truth] = extra
@@ -110,8 +116,7 @@ class Simulated:
                 lines[e].stability[self.plan.sizes[s]] = float(known.mean())
         return lines
 
-    def judge(self, truth: str, rule: Rule, members: NDArray[np.bool_] | None = None) -> Judged:
-        """Judge all curves on all pairs, or on those between marked models only, shape (models,)."""
+    def _judge(self, truth: str, rule: Rule, members: NDArray[np.bool_] | None) -> Judged:
         pairs, order, real = self.pairs, self.order, self._truth(truth)
         models = np.stack((self.models[pairs.trial, pairs.first], self.models[pairs.trial, pairs.second]))
         drawn = self.drawn
