@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.cluster import KMeans
+from threadpoolctl import ThreadpoolController
 
 from service.engine.allocation import largest_remainder
 from service.engine.selection.base import Subset
@@ -44,11 +47,19 @@ def kmeans(points: NDArray[np.floating], k: int, seed: int) -> tuple[NDArray[np.
     clusters = k - int(due[due >= 2].sum())
     labels, away = np.arange(len(distinct)), np.zeros(len(distinct))
     if len(rest) > clusters:
-        model = KMeans(clusters, n_init=1, random_state=seed).fit(distinct[rest], sample_weight=counts[rest])
+        model = KMeans(clusters, n_init=1, random_state=seed)
+        # One thread: several add up the means in no fixed order, and spin while they wait.
+        with _threads().limit(limits=1, user_api="openmp"):
+            model.fit(distinct[rest], sample_weight=counts[rest])
         labels[rest] = len(distinct) + model.labels_
         away[rest] = ((distinct[rest] - model.cluster_centers_[model.labels_]) ** 2).sum(axis=1)
     place = place.reshape(-1)
     return np.unique(labels[place], return_inverse=True)[1].astype(np.int64), away[place]
+
+
+@cache
+def _threads() -> ThreadpoolController:
+    return ThreadpoolController()
 
 
 def represent(labels: NDArray[np.integer], ranking: NDArray[np.number], size: int, seed: int) -> Subset:
