@@ -10,8 +10,8 @@ CSV = "model,q1,q2,q3\ngpt-4,1,1,0\nllama-3-8b,0,1,0\n"
 JSON = {"models": ["gpt-4", "llama-3-8b"], "examples": ["q1", "q2", "q3"], "scores": [[1, 1, 0], [0, 1, 0]]}
 
 _FIELDS = {
-    name: {"type": "string", "description": field.description}
-    for name, field in UploadFields.model_fields.items()
+    name: {key: value for key, value in field.items() if key != "title"}
+    for name, field in UploadFields.model_json_schema()["properties"].items()
 }
 _BYTES = {"schema": {"type": "string", "format": "binary"}}
 

@@ -29,7 +29,7 @@ MAX_WAIT = 25
 JobId = Annotated[str, Path(description="From the answer to `POST /mdad` or `POST /select`.")]
 
 
-@router.get("", responses=refusals())
+@router.get("", responses=refusals(404))
 def list_jobs(
     house: HouseDep,
     status: Annotated[JobStatus | None, Query(description="Only jobs in this status.")] = None,

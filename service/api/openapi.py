@@ -7,6 +7,7 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
+from service.api.links import tell_links
 from service.schemas.problems import ProblemDocument
 
 DESCRIPTION = """\
@@ -68,6 +69,7 @@ def _finished(app: FastAPI) -> dict[str, Any]:
     for operations in document["paths"].values():
         for operation in operations.values():
             _tell_headers(operation["responses"])
+            tell_links(operation)
     return document
 
 

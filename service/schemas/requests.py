@@ -10,7 +10,8 @@ from service.schemas.base import Ask, Fraction, one_of
 
 Missing = Literal["error", "drop_examples", "drop_models", "zero"]
 Name = Annotated[str, Field(min_length=1, max_length=500)]
-Seed = Annotated[int, Field(ge=0, lt=2**63)]
+# As far as every JSON reader is exact.
+Seed = Annotated[int, Field(ge=0, lt=2**53)]
 Count = Annotated[int, Field(ge=1, lt=2**31)]
 Options = Annotated[dict[str, Any], Field(description="The method's own options, by name.")]
 

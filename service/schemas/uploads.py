@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import BaseModel, ConfigDict, Field
 
 
 class UploadFields(BaseModel):
-    """Texts, read by `service.ingest`, which names the values each takes."""
+    """Texts; `service.ingest` reads them once more, since forms bring them too."""
 
     model_config = ConfigDict(extra="forbid")
 
-    name: str | None = Field(None, description="What people call it; the file's name if not given.")
+    name: str | None = Field(
+        None, min_length=1, max_length=500, description="What people call it; the file's name if not given."
+    )
     format: str | None = Field(None, description="The reader to use; recognised by the bytes if not given.")
-    orientation: str | None = Field(
-        None, description="What the rows of a table are: `models_as_rows` or `models_as_columns`."
+    orientation: Literal["models_as_rows", "models_as_columns"] | None = Field(
+        None, description="What the rows of a table are."
     )
     metric: str | None = Field(
         None, description="Which metric of a log is the score; of several, by comma, the first a task has."
@@ -22,7 +26,7 @@ class UploadFields(BaseModel):
     subtask: str | None = Field(
         None, description="The column that names each example's subtask; of a log the task or group to keep."
     )
-    missing: str | None = Field(
+    missing: Literal["keep", "zero", "reject"] | None = Field(
         None, description="What an empty cell is: `keep` as missing, `zero` for wrong, `reject` the upload."
     )
     model: str | None = Field(
@@ -30,7 +34,9 @@ class UploadFields(BaseModel):
     )
     ignore: str | None = Field(None, description="Columns that hold neither ids nor scores, by comma.")
     frequency: str | None = Field(None, description="The column saying how many models a row stands for.")
-    ids: str | None = Field(None, description="`row_number` names examples without ids by their row.")
+    ids: Literal["given", "row_number"] | None = Field(
+        None, description="`row_number` names examples without ids by their row."
+    )
     scale: str | None = Field(
         None, description="How raw values become fractions: `percent`, or `worst..best` like `1..10`."
     )

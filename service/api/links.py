@@ -1,0 +1,37 @@
+"""Where each answer leads, as the OpenAPI document tells it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+OF_MATRIX = ("get_matrix", "list_models", "put_model", "delete_matrix")
+OF_JOB = ("get_job", "get_result", "job_events", "cancel_job")
+MATRIX = {"matrix_id": "$response.body#/id"}
+JOB = {"job_id": "$response.body#/id"}
+SELECTION = {"selection_id": "$response.body#/selection_id"}
+
+# operationId → status, and what each operation that follows takes from the answer.
+LINKS: dict[str, tuple[str, dict[str, dict[str, str]]]] = {
+    "create_matrix": ("201", dict.fromkeys(OF_MATRIX, MATRIX)),
+    "submit_mdad": ("202", dict.fromkeys(OF_JOB, JOB)),
+    "submit_select": ("202", dict.fromkeys(OF_JOB, JOB)),
+    "get_result": ("200", dict.fromkeys(("get_selection", "export_selection"), SELECTION)),
+    "get_selection": ("200", dict.fromkeys(("export_selection", "delete_selection"), SELECTION)),
+}
+# Bodies of the work that can be asked for on a matrix just made.
+WORK = {
+    "submit_mdad": {"matrix_id": "$response.body#/id", "methods": ["random"], "trials": 2},
+    "submit_select": {"matrix_id": "$response.body#/id", "method": "random", "size": 1},
+}
+
+
+def tell_links(operation: dict[str, Any]) -> None:
+    """Add its links to an operation of the document."""
+    name = operation["operationId"]
+    if name not in LINKS:
+        return
+    status, leads = LINKS[name]
+    links: dict[str, Any] = {to: {"operationId": to, "parameters": takes} for to, takes in leads.items()}
+    if name == "create_matrix":
+        links |= {to: {"operationId": to, "requestBody": body} for to, body in WORK.items()}
+    operation["responses"][status]["links"] = links
