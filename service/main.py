@@ -9,7 +9,7 @@ from importlib.metadata import version
 from fastapi import FastAPI
 from fastapi.routing import APIRoute
 
-from service.api import health, jobs, logs, matrices, openapi, problems, selections, submit
+from service.api import health, home, jobs, logs, matrices, openapi, problems, report, selections, submit
 from service.api.house import House
 from service.api.listener import Listener
 from service.api.middleware import BodyLimit, Envelope
@@ -37,8 +37,8 @@ def create_app(settings: Settings) -> FastAPI:
         redirect_slashes=False,
         redoc_url=None,
     )
-    for router in (matrices.router, submit.router, jobs.router, selections.router, health.router):
-        app.include_router(router)
+    for resource in (matrices, submit, jobs, selections, report, home, health):
+        app.include_router(resource.router)
     app.add_middleware(BodyLimit, limit=settings.max_body_bytes)
     app.add_middleware(Envelope)
     problems.install(app)

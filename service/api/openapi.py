@@ -27,6 +27,7 @@ TAGS = [
     {"name": "work", "description": "Requests that workers compute."},
     {"name": "jobs", "description": "The work's progress and results."},
     {"name": "selections", "description": "Chosen micro-benchmarks: immutable, with a content hash."},
+    {"name": "reports", "description": "Results as pages, figures and tables for people."},
     {"name": "operation", "description": "For those who run the service."},
 ]
 

@@ -1,0 +1,71 @@
+"""Pages to start from: the home page, a matrix, and the one script they share."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import HTMLResponse
+
+from service.api import caching
+from service.api.house import HouseDep
+from service.api.matrices import MatrixId, Revision
+from service.api.report import MOST_MODELS
+from service.api.route import StrictRoute
+from service.engine.selection.registry import METHODS
+from service.report import html, matrix_page, page
+from service.schemas.problems import refusals
+from service.store import jobs, matrices
+
+router = APIRouter(tags=["reports"], route_class=StrictRoute)
+
+RECENT = 20
+PAGE: dict[int | str, dict[str, Any]] = {200: {"content": {"text/html": {"schema": {"type": "string"}}}}}
+
+
+@router.get("/", response_class=HTMLResponse, include_in_schema=False)
+def home(request: Request, house: HouseDep) -> Response:
+    """Matrices, recent jobs, and forms that use the API."""
+    with house.engine.begin() as conn:
+        known = matrices.page(conn, None, RECENT).items
+        recent = jobs.page(conn, None, RECENT).items
+    made = page.home_page(known, recent, METHODS, str(request.base_url))
+    return HTMLResponse(made, headers={**html.PAGE_HEADERS, "Cache-Control": "no-store"})
+
+
+@router.get(
+    "/matrices/{matrix_id}/page",
+    response_class=HTMLResponse,
+    responses={**PAGE, 304: {"description": "You have this version already"}, **refusals(404)},
+)
+def get_matrix_page(
+    matrix_id: MatrixId, request: Request, house: HouseDep, revision: Revision = None
+) -> Response:
+    """A matrix as a page: scores with intervals, difficulty, subtasks, and what looks wrong with the data."""
+    with house.engine.begin() as conn:
+        record = matrices.get(conn, matrix_id, revision)
+        models = matrices.models(conn, record.id, record.revision, None, MOST_MODELS).items
+        cells = matrices.load(conn, record.id, record.revision)
+    made = matrix_page.matrix_page(record, models, cells)
+    etag = hashlib.sha256(made.encode()).hexdigest()
+    if caching.fresh(request, etag):
+        return caching.not_modified(etag)
+    return HTMLResponse(made, headers={**html.PAGE_HEADERS, "ETag": f'"{etag}"'})
+
+
+@router.get("/static/app.js", include_in_schema=False)
+def script(request: Request) -> Response:
+    """The pages' script."""
+    text, etag = _script()
+    if caching.fresh(request, etag):
+        return caching.not_modified(etag)
+    headers = {"ETag": f'"{etag}"', "Cache-Control": "no-cache", "X-Content-Type-Options": "nosniff"}
+    return Response(text, media_type="text/javascript", headers=headers)
+
+
+@cache
+def _script() -> tuple[str, str]:
+    text = (html.STATIC / "app.js").read_text()
+    return text, hashlib.sha256(text.encode()).hexdigest()

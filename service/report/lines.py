@@ -1,0 +1,56 @@
+"""The lines of a result that have something to draw, each with its name and look."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from service.report.theme import Look, look
+
+Result = Mapping[str, Any]
+Judged = Mapping[str, Any]
+TRUTHS = ("same_items", "new_items")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One method, and number of source models where there are several, of a result."""
+
+    label: str
+    look: Look
+    chosen: bool
+    method: Mapping[str, Any]
+
+    def judged(self, truth: str) -> Iterator[tuple[int, Judged]]:
+        """Size and judgement, where there is one."""
+        for entry in self.method["sizes"]:
+            if entry[truth] is not None:
+                yield entry["size"], entry[truth]
+
+
+def lines(result: Result) -> list[Line]:
+    """All lines that ran, in the order of the result; looks are theirs for good."""
+    labels = Counter(method["label"] for method in result["methods"])
+    found = []
+    for number, method in enumerate(result["methods"]):
+        label = method["label"]
+        if labels[label] > 1:
+            label = f"{label}, {method['source_models']} sources"
+        line = Line(label, look(number), _chosen(result, method), method)
+        if any(list(line.judged(truth)) for truth in TRUTHS):
+            found.append(line)
+    return found
+
+
+def truths(result: Result) -> list[str]:
+    """Which truths the result judges by."""
+    found = lines(result)
+    return [truth for truth in TRUTHS if any(list(line.judged(truth)) for line in found)]
+
+
+def _chosen(result: Result, method: Mapping[str, Any]) -> bool:
+    recommended = result["recommendation"]
+    named = (recommended["method"], recommended["source_models"])
+    return named == (method["label"], method["source_models"])

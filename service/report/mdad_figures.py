@@ -1,0 +1,232 @@
+"""MDAD, and estimation error, against size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from markupsafe import Markup
+
+from service.report import charts, words
+from service.report.charts import Axes, Panel, Point, Series
+from service.report.lines import TRUTHS, Judged, Line, Result, lines, truths
+from service.report.scales import Scale, ceiling, ticks
+from service.report.svg import element, path, shortened
+from service.report.theme import Look
+
+Reader = Callable[[int, Judged], Point]
+
+WIDTH, LEFT, RIGHT, TOP, BOTTOM = 460.0, 40.0, 166.0, 62.0, 52.0
+SMALL = (320.0, 240.0)
+DECADES = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+SINGLE_DASH = {"same_items": None, "new_items": "6 4"}
+RANDOM_DASH = "2 4"
+
+
+def mdad_panels(result: Result) -> list[Panel]:
+    """All methods' MDAD by size, one panel a truth."""
+    return [_overview(result, truth) for truth in truths(result)]
+
+
+def method_panels(result: Result) -> list[Panel]:
+    """Each method on its own: MDAD with interval on same and new items, beside exact random; and a key."""
+    scale = _mdad_scale(result)
+    panels = [_single(result, line, scale) for line in lines(result)]
+    return [*panels, _key(result)] if panels else []
+
+
+def error_panels(result: Result) -> list[Panel]:
+    """Mean absolute error of estimated scores by size, one panel a truth."""
+    return [panel for truth in truths(result) if (panel := _errors(result, truth))]
+
+
+def series_of(result: Result, truth: str, read: Reader) -> list[Series]:
+    """One series a line of the result."""
+    found = [
+        Series(
+            line.label,
+            line.look,
+            tuple(read(size, judged) for size, judged in line.judged(truth)),
+            line.chosen,
+        )
+        for line in lines(result)
+    ]
+    return [one for one in found if one.points]
+
+
+def _overview(result: Result, truth: str) -> Panel:
+    series = series_of(result, truth, _mdad_point)
+    height = charts.height_for(len(series))
+    axes = _mdad_axes(result, Scale(LEFT, 0, LEFT, WIDTH - RIGHT), (height - BOTTOM, TOP))
+    bold = [one for one in series if one.bold]
+    body = [
+        axes.draw(),
+        _target_line(result, axes),
+        *(charts.draw_line(one, axes) for one in series if not one.bold),
+        *(charts.draw_whiskers(one, axes) for one in bold),
+        *(charts.draw_line(one, axes) for one in bold),
+        charts.draw_names(series, axes),
+        _head(f"On {words.TRUTHS[truth]}"),
+        _halo(result, truth, axes),
+    ]
+    title = f"MDAD by size on {words.TRUTHS[truth]}"
+    return Panel(title, _told(series, "MDAD"), WIDTH, height, Markup("").join(body))
+
+
+def _single(result: Result, line: Line, scale: Scale) -> Panel:
+    width, height = SMALL
+    axes = _mdad_axes(result, Scale(0, 0, 42, width - 14), (height - 46, 46), scale)
+    drawn = []
+    for truth in truths(result):
+        appearance = Look(line.look.colour, line.look.mark, SINGLE_DASH[truth])
+        points = tuple(_mdad_point(size, judged) for size, judged in line.judged(truth))
+        drawn.append(Series(words.TRUTHS[truth], appearance, points))
+    body = [
+        axes.draw(),
+        _target_line(result, axes, named=False),
+        *(charts.draw_band(one, axes) for one in drawn),
+        _random_line(result, axes),
+        *(charts.draw_line(one, axes) for one in drawn),
+        element("text", element("title", line.label), shortened(line.label, 38), x=0, y=18, class_="head"),
+    ]
+    told = ". ".join(f"On {one.label}: {_told([one], 'MDAD')}" for one in drawn)
+    return Panel(f"MDAD of {line.label}", told, width, height, Markup("").join(body))
+
+
+def _key(result: Result) -> Panel:
+    """What the lines of the small panels mean."""
+    width, height = SMALL
+    samples = [(words.TRUTHS[truth], "series thin s7", SINGLE_DASH[truth]) for truth in truths(result)]
+    samples += [
+        ("exact random, same items", "series thin soft", RANDOM_DASH),
+        ("wanted MDAD", "target", None),
+    ]
+    body = [element("text", "How to read these", x=0, y=18, class_="head")]
+    for at, (word, classes, dash) in enumerate(samples):
+        y = 50.0 + 26 * at
+        line = path([(10, y), (58, y)])
+        body.append(element("path", d=line, class_=classes, stroke_dasharray=dash))
+        body.append(element("text", word, x=72, y=y + 4.5))
+    y = 50.0 + 26 * len(samples)
+    body.append(element("rect", x=10, y=y - 7, width=48, height=14, class_="band s7"))
+    body.append(element("text", "95 % interval, over models and trials", x=72, y=y + 4.5))
+    told = "; ".join(word for word, _, _ in samples)
+    return Panel("Key to the lines", told, width, height, Markup("").join(body))
+
+
+def _errors(result: Result, truth: str) -> Panel | None:
+    series = [
+        one for one in series_of(result, truth, _error_point) if any(p.y is not None for p in one.points)
+    ]
+    if not series:
+        return None
+    top = ceiling(max(p.y or 0.0 for one in series for p in one.points), 4)
+    height = charts.height_for(len(series))
+    x = Scale(*_size_range(result), LEFT, WIDTH - RIGHT, logarithmic=True)
+    y = Scale(0, top, height - BOTTOM, TOP)
+    y_ticks = [(value, words.tick(value)) for value in ticks(0, top, 4)]
+    axes = Axes(x, y, _size_ticks(result), y_ticks, "examples in the micro-benchmark", "mean error, points")
+    body = [
+        axes.draw(),
+        *(charts.draw_line(one, axes) for one in sorted(series, key=lambda one: one.bold)),
+        charts.draw_names(series, axes),
+        _head(f"Against the score on {words.TRUTHS[truth]}"),
+    ]
+    title = f"Estimation error by size on {words.TRUTHS[truth]}"
+    return Panel(title, _told(series, "mean error"), WIDTH, height, Markup("").join(body))
+
+
+def _mdad_point(size: int, judged: Judged) -> Point:
+    low, high = judged["interval"] or (None, None)
+    unit = "" if judged["mdad"] is None else " points"
+    note = f"{words.count(size, 'example')}: MDAD {words.mdad(judged)}{unit}"
+    return Point(size, judged["mdad"], low, high, note)
+
+
+def _error_point(size: int, judged: Judged) -> Point:
+    error = judged.get("estimation_error") or {"mean": None, "p90": None}
+    note = (
+        f"{words.count(size, 'example')}: mean error {words.points(error['mean'], 2)} points, "
+        f"90th percentile {words.points(error['p90'], 2)}"
+    )
+    return Point(size, error["mean"], note=note)
+
+
+def _mdad_scale(result: Result) -> Scale:
+    """Logarithmic, from half a point or less to the next round value above the largest."""
+    values = [
+        judged["mdad"]
+        for line in lines(result)
+        for truth in TRUTHS
+        for _, judged in line.judged(truth)
+        if judged["mdad"] is not None
+    ]
+    largest = max([*values, result["settings"]["target_mdad"], 0.05])
+    high = next(value for value in (0.05, 0.1, 0.2, 0.3, 0.5, 1.0) if value >= largest)
+    return Scale(0.004, high, 0, 0, logarithmic=True)
+
+
+def _mdad_axes(result: Result, x: Scale, vertical: tuple[float, float], scale: Scale | None = None) -> Axes:
+    of = scale or _mdad_scale(result)
+    y = Scale(of.low, of.high, *vertical, logarithmic=True)
+    y_ticks = [(value, words.tick(value)) for value in DECADES if value <= of.high]
+    x = Scale(*_size_range(result), x.start, x.end, logarithmic=True)
+    return Axes(x, y, _size_ticks(result), y_ticks, "examples in the micro-benchmark", "MDAD, points")
+
+
+def _size_range(result: Result) -> tuple[float, float]:
+    sizes = result["settings"]["sizes"]
+    low, high = min(sizes), max(sizes)
+    return (low, high) if high > low else (low / 2, high * 2)
+
+
+def _size_ticks(result: Result) -> list[tuple[float, str]]:
+    return [(float(size), f"{size:,}") for size in result["settings"]["sizes"]]
+
+
+def _target_line(result: Result, axes: Axes, *, named: bool = True) -> Markup:
+    target = result["settings"]["target_mdad"]
+    at = axes.y(target)
+    line = element("path", d=path([(axes.x.start, at), (axes.x.end, at)]), class_="target")
+    if not named:
+        return line
+    said = element("text", f"wanted: {words.points(target)}", x=axes.x.start + 6, y=at - 6, class_="good")
+    return line + said
+
+
+def _random_line(result: Result, axes: Axes) -> Markup:
+    known = [
+        (axes.x(entry["size"]), axes.y(entry["same_items"]["mdad"]))
+        for entry in result["exact_random"]
+        if entry["same_items"]["mdad"] is not None
+    ]
+    return (
+        element("path", d=path(known), class_="series thin soft", stroke_dasharray=RANDOM_DASH)
+        if known
+        else Markup("")
+    )
+
+
+def _halo(result: Result, truth: str, axes: Axes) -> Markup:
+    """A ring around the recommended size, on the truth it was chosen by."""
+    size = result["recommendation"]["size"]
+    chosen = [dict(line.judged(truth)).get(size) for line in lines(result) if line.chosen]
+    if truth != result["settings"]["truth"] or not chosen or not chosen[0] or chosen[0]["mdad"] is None:
+        return Markup("")
+    return element("circle", cx=axes.x(size), cy=axes.y(chosen[0]["mdad"]), r=11, class_="halo")
+
+
+def _head(text: str) -> Markup:
+    return element("text", text, x=0, y=20, class_="head")
+
+
+def _told(series: Sequence[Series], what: str) -> str:
+    """The drawing in a sentence a line."""
+    if not series:
+        return "Nothing to show."
+    return "; ".join(
+        f"{one.label}: {what} "
+        + ", ".join(
+            f"{words.points(p.y) if p.y is not None else 'not reached'} at {p.x:,.0f}" for p in one.points
+        )
+        for one in series
+    )

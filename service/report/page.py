@@ -1,0 +1,103 @@
+"""The page of a job: the report of a finished one, the progress of the others."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from service.report.figures import figures
+from service.report.html import render
+from service.report.lines import truths
+from service.report.tables import TABLES
+from service.store.records import JobRecord, MatrixRecord
+
+MOST_EXAMPLES = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What of a selection falls to a subtask."""
+
+    name: str
+    chosen: int
+    weight: float
+
+
+def job_page(
+    job: JobRecord,
+    matrix: MatrixRecord,
+    result: bytes | None,
+    scores: Mapping[str, float | None],
+    base_url: str,
+) -> str:
+    """The page as HTML.
+
+    Parameters
+    ----------
+    matrix : MatrixRecord
+        At the job's revision.
+    result : bytes, optional
+        As stored; None until the job has succeeded.
+    scores : mapping
+        Model → its mean score at that revision.
+    base_url : str
+        Where the caller reached the service, for the commands that repeat the job.
+    """
+    if result is None:
+        return render("waiting.html", job=job, matrix=matrix)
+    body = orjson.loads(result)
+    shared: dict[str, Any] = {
+        "job": job,
+        "matrix": matrix,
+        "result": body,
+        "result_hash": hashlib.sha256(result).hexdigest(),
+        "request": {"matrix_id": job.matrix_id, "revision": job.revision, **job.settings},
+        "base_url": base_url.rstrip("/"),
+    }
+    if job.kind == "select":
+        return render("selection.html", shares=_shares(body["examples"]), most=MOST_EXAMPLES, **shared)
+    return render(
+        "report.html",
+        figures=figures(body, known(scores)),
+        truths=truths(body) or ["same_items"],
+        tables=list(TABLES),
+        base=f"/jobs/{job.id}/report",
+        **shared,
+    )
+
+
+def known(scores: Mapping[str, float | None]) -> dict[str, float]:
+    """The models that have a score."""
+    return {name: score for name, score in scores.items() if score is not None}
+
+
+def home_page(
+    matrices: Iterable[MatrixRecord], jobs: Iterable[JobRecord], methods: Iterable[str], base_url: str
+) -> str:
+    """Matrices, jobs and the forms to start with."""
+    shown = list(matrices)
+    return render(
+        "home.html",
+        matrices=shown,
+        jobs=list(jobs),
+        names={matrix.id: matrix.name for matrix in shown},
+        methods=list(methods),
+        base_url=base_url.rstrip("/"),
+    )
+
+
+def _shares(examples: Iterable[Mapping[str, Any]]) -> list[Share]:
+    """Examples and weight by subtask; empty where there are none."""
+    groups: dict[str | None, list[float]] = defaultdict(list)
+    for example in examples:
+        groups[example["subtask"]].append(example["weight"])
+    return [
+        Share(name, len(weights), sum(weights))
+        for name, weights in sorted(groups.items(), key=lambda group: group[0] or "")
+        if name is not None
+    ]
