@@ -95,7 +95,7 @@ class WholeBenchmark:
         """Both b and c of each pair in each pool, each (P, K), for the model better on the whole."""
         better, worse = np.empty((2, len(self.pairs.first), count), dtype=np.int64)
         for k in range(count):
-            scores = np.ascontiguousarray(self.matrix.scores[:, pool == k]).astype(np.uint8, copy=False)
+            scores = self.matrix.scores[:, pool == k].astype(np.uint8, copy=False)
             right = scores.sum(axis=1, dtype=np.int64)
             most, least = discordant(scores, self.pairs.first, self.pairs.second)
             ahead = np.sign(right[self.pairs.first] - right[self.pairs.second]) * self.truth.sign >= 0

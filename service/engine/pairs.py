@@ -123,8 +123,8 @@ def discordant(
     first, second : ndarray of int, shape (P,)
         Rows.
     """
-    packed = np.packbits(scores, axis=1)
-    packed = np.pad(packed, ((0, 0), (0, -packed.shape[1] % 8))).view(np.uint64)
+    packed = np.packbits(np.ascontiguousarray(scores), axis=1)
+    packed = np.ascontiguousarray(np.pad(packed, ((0, 0), (0, -packed.shape[1] % 8)))).view(np.uint64)
     differing = np.empty(len(first), dtype=np.int64)
     step = max(1, 4_000_000 // packed.shape[1])
     for at in range(0, len(first), step):
