@@ -1,0 +1,107 @@
+"""Random requests, and random walks along the document's links, while a worker does the jobs."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import schemathesis
+import sqlalchemy as sa
+from hypothesis import HealthCheck, Phase, given, settings
+from schemathesis.specs.openapi.checks import positive_data_acceptance
+
+from service.jobs.bell import Bell
+from service.settings import Settings
+from tests.api.conftest import answering
+from tests.contract.document import document
+from workers.work import Desk, work
+
+QUIET = {"deadline": None, "suppress_health_check": list(HealthCheck), "phases": [Phase.generate]}
+# What data must fit beyond their schema cannot be told in one: sizes within N, files that can be read.
+BEYOND_SCHEMAS = [positive_data_acceptance]
+QUEUED = sa.text("SELECT job_id, index FROM parts WHERE status = 'queued'")
+
+
+@pytest.fixture(scope="module")
+def address(postgres_url: str, redis_url: str, db: sa.Engine) -> Iterator[str]:
+    """An application with a worker at hand that does each job at once."""
+    own = Settings(database_url=postgres_url, redis_url=redis_url, max_trials=3, max_sizes=3)
+    over = threading.Event()
+    worker = threading.Thread(target=_work, args=(Desk(db, Bell(redis_url), own, "w", over.is_set), over))
+    with answering(own) as client:
+        worker.start()
+        try:
+            yield str(client.base_url)
+        finally:
+            over.set()
+            worker.join()
+
+
+def _work(desk: Desk, over: threading.Event) -> None:
+    while not over.wait(0.02):
+        with desk.engine.connect() as conn:
+            queued = conn.execute(QUEUED).all()
+        for job_id, index in queued:
+            work(desk, str(job_id), index)
+
+
+@pytest.fixture(scope="module")
+def schema(address: str) -> Any:
+    return schemathesis.openapi.from_url(f"{address}/openapi.json")
+
+
+def test_random_walks_along_the_links(schema: Any) -> None:
+    reached: set[tuple[str, int]] = set()
+
+    class Walk(schema.as_state_machine()):  # type: ignore[misc]
+        def before_call(self, case: Any) -> None:
+            name = _name(case)
+            if name == "create_matrix":
+                # Random bytes are hardly ever a matrix, and without one there is nowhere to go.
+                case.body, case.media_type, case.query = MATRIX, "application/json", {}
+            elif name in ASK and isinstance(case.body, dict):
+                case.body = {"matrix_id": case.body.get("matrix_id"), **ASK[name]}
+
+        def after_call(self, response: Any, case: Any) -> None:
+            reached.add((_name(case), response.status_code))
+
+        def validate_response(self, response: Any, case: Any, **kwargs: Any) -> None:
+            case.validate_response(response, excluded_checks=BEYOND_SCHEMAS, **kwargs)
+
+    Walk.run(settings=settings(max_examples=25, stateful_step_count=8, derandomize=True, **QUIET))
+    submitted = {("submit_select", 202), ("submit_mdad", 202)}
+    assert {("create_matrix", 201), ("get_matrix", 200), ("get_job", 200)} | submitted <= reached
+
+
+@pytest.mark.parametrize(
+    "name", [o["operationId"] for path in document()["paths"].values() for o in path.values()]
+)
+def test_random_requests(schema: Any, name: str) -> None:
+    operation = next(
+        r.ok() for r in schema.get_all_operations() if r.ok().definition.raw["operationId"] == name
+    )
+
+    @given(operation.as_strategy())
+    @settings(max_examples=8, derandomize=True, **QUIET)
+    def ask(case: Any) -> None:
+        case.call_and_validate(excluded_checks=BEYOND_SCHEMAS)
+
+    ask()
+
+
+def _name(case: Any) -> str:
+    return str(case.operation.definition.raw["operationId"])
+
+
+ASK: dict[str, dict[str, Any]] = {
+    "submit_select": {"method": "stratified", "size": 2},
+    "submit_mdad": {"methods": ["random"], "trials": 2},
+}
+
+MATRIX = {
+    "models": ["a", "b", "c", "d"],
+    "examples": ["u", "v", "w", "x", "y", "z"],
+    "scores": [[1, 0, 1, 1, 0, 0], [1, 1, 0, 0, 1, 0], [0, 1, 1, 1, 1, 1], [0, 0, 1, 0, 0, 1]],
+}
