@@ -73,11 +73,14 @@ def _compute(desk: Desk, part: Claim, beat: Beat) -> Step[Claim | None]:
     with desk.engine.begin() as conn:
         matrix = desk.matrices.load(conn, part)
         pieces = parts.results(conn, part.job_id) if part.spec is None else []
-    if part.spec is not None:
-        piece = kinds.run(matrix, part, beat.check)
-        return lambda conn: life.finish_part(conn, part, piece, worker=desk.worker, terms=desk.terms)
-    body, keep = kinds.assemble(matrix, part, pieces, beat.check)
-    return lambda conn: life.finish_job(conn, part, body, keep)
+    if part.spec is None:
+        body, keep = kinds.assemble(matrix, part, pieces, beat.check)
+        return lambda conn: life.finish_job(conn, part, body, keep)
+    piece = kinds.run(matrix, part, beat.check)
+    if part.parts_total > 1:
+        return lambda conn: life.finish_part(conn, part, piece, terms=desk.terms)
+    body, keep = kinds.assemble(matrix, part, [piece], beat.check)
+    return lambda conn: life.finish_whole(conn, part, body, keep, desk.terms)
 
 
 def _stopped(part: Claim, beat: Beat) -> Step[None]:

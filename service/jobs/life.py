@@ -67,7 +67,7 @@ def claim(
     return claimed, [(job_id, other) for other in parts.unrung(conn, job_id)]
 
 
-def finish_part(conn: Connection, part: Claim, result: bytes, *, worker: str, terms: Terms) -> Claim | None:
+def finish_part(conn: Connection, part: Claim, result: bytes, *, terms: Terms) -> Claim | None:
     """Store a part's result; the claim to assemble when it was the last."""
     job = _hold(conn, part)
     if job.cancel_requested:
@@ -76,7 +76,7 @@ def finish_part(conn: Connection, part: Claim, result: bytes, *, worker: str, te
     _leave(conn, part, status="done", result=result, fraction=1.0)
     if not parts.count_done(conn, job.id):
         return None
-    return parts.claim_assembly(conn, job.id, worker=worker, lease=terms.lease)
+    return parts.claim_assembly(conn, job.id, worker=part.worker, lease=terms.lease)
 
 
 def finish_job(
@@ -91,6 +91,15 @@ def finish_job(
     if keep is not None:
         keep(conn)
     parts.end_job(conn, job.id, "succeeded", result=result)
+
+
+def finish_whole(
+    conn: Connection, part: Claim, body: bytes, keep: Callable[[Connection], None] | None, terms: Terms
+) -> None:
+    """Finish a job of one part, computed and assembled in one go, in one transaction."""
+    assembly = finish_part(conn, part, b"", terms=terms)
+    if assembly is not None:
+        finish_job(conn, assembly, body, keep)
 
 
 def fail(conn: Connection, part: Claim | PartKey, problem: Mapping[str, Any]) -> None:

@@ -16,8 +16,8 @@ from service.store.records import UNFINISHED, Claim
 from service.store.tables import jobs, matrix_revisions, parts
 
 _CLAIM = (
-    parts.c.job_id, parts.c.index, parts.c.attempt, parts.c.role, parts.c.spec,
-    jobs.c.kind, jobs.c.settings, jobs.c.matrix_id, jobs.c.revision, jobs.c.request_hash,
+    parts.c.job_id, parts.c.index, parts.c.attempt, parts.c.worker, parts.c.role, parts.c.spec,
+    jobs.c.parts_total, jobs.c.kind, jobs.c.settings, jobs.c.matrix_id, jobs.c.revision, jobs.c.request_hash,
     matrix_revisions.c.content_hash,
 )  # fmt: skip
 
@@ -36,15 +36,18 @@ class HeldJob:
 
 @dataclass(frozen=True, slots=True)
 class PartKey:
-    """A part at one attempt."""
+    """A part at one attempt by one worker."""
 
     job_id: str
     index: int
     attempt: int
+    worker: str
 
 
 def claim(conn: Connection, job_id: str, index: int, *, worker: str, lease: timedelta) -> Claim | None:
     """Take a queued part: one conditional UPDATE, so a second ring takes nothing."""
+    # A claim that a crash of the database forgets is no claim: the fence tells workers apart too.
+    conn.exec_driver_sql("SET LOCAL synchronous_commit = off")
     ready = and_(_is(job_id, index), parts.c.status == "queued", parts.c.available_at <= func.now())
     held = (
         update(jobs)
@@ -152,7 +155,9 @@ def end_job(
 def lost(conn: Connection, limit: int) -> list[PartKey]:
     """Running parts whose lease ran out."""
     p = parts.c
-    dead = select(p.job_id, p.index, p.attempt).where(p.status == "running", p.lease_until < func.now())
+    dead = select(p.job_id, p.index, p.attempt, p.worker).where(
+        p.status == "running", p.lease_until < func.now()
+    )
     return [PartKey(**row._mapping) for row in conn.execute(dead.limit(limit))]
 
 
@@ -205,4 +210,9 @@ def _is(job_id: str, index: int) -> ColumnElement[bool]:
 
 
 def _held_by(part: Claim | PartKey) -> ColumnElement[bool]:
-    return and_(_is(part.job_id, part.index), parts.c.status == "running", parts.c.attempt == part.attempt)
+    return and_(
+        _is(part.job_id, part.index),
+        parts.c.status == "running",
+        parts.c.attempt == part.attempt,
+        parts.c.worker == part.worker,
+    )

@@ -104,6 +104,8 @@ class Claim:
     job_id: str
     index: int
     attempt: int
+    worker: str
+    parts_total: int
     kind: str
     settings: Mapping[str, Any]
     matrix_id: str

@@ -42,7 +42,7 @@ def carry_out(
             part, _ = life.claim(conn, job.id, index, worker="w", terms=TERMS)
             assert part is not None
             piece = kinds.run(cache.load(conn, part), part, lambda fraction: None)
-            last = life.finish_part(conn, part, piece, worker="w", terms=TERMS)
+            last = life.finish_part(conn, part, piece, terms=TERMS)
         assert last is not None
         loaded = cache.load(conn, last)
         body, keep = kinds.assemble(loaded, last, parts.results(conn, job.id), lambda fraction: None)

@@ -39,7 +39,7 @@ def claim(conn: Connection, job: JobRecord, index: int) -> Claim:
 
 
 def finish(conn: Connection, part: Claim, result: bytes = b"r") -> Claim | None:
-    return life.finish_part(conn, part, result, worker=WHO, terms=TERMS)
+    return life.finish_part(conn, part, result, terms=TERMS)
 
 
 def part_row(conn: Connection, job: JobRecord, index: int) -> Any:

@@ -1,0 +1,46 @@
+"""How many jobs there are in each state, for dashboards."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, func, select
+
+from service.store.tables import jobs, parts
+
+
+@dataclass(frozen=True, slots=True)
+class Census:
+    """Counts at one moment.
+
+    Attributes
+    ----------
+    jobs : dict of str to int
+        Status → jobs.
+    parts : dict of str to int
+        Status → parts of unfinished jobs.
+    oldest_queued_seconds : float
+        How long the part that waits longest could have been taken; 0 when none waits.
+    failures : int
+        Attempts that failed or whose worker was lost, of all jobs still kept.
+    """
+
+    jobs: dict[str, int]
+    parts: dict[str, int]
+    oldest_queued_seconds: float
+    failures: int
+
+
+def take(conn: Connection) -> Census:
+    """Count now, by the database's clock."""
+    p = parts.c
+    by_status = select(jobs.c.status, func.count()).group_by(jobs.c.status)
+    open_parts = select(p.status, func.count()).where(p.status.in_(("queued", "running"))).group_by(p.status)
+    waited = func.extract("epoch", func.now() - func.min(p.available_at))
+    oldest = conn.scalar(select(waited).where(p.status == "queued"))
+    return Census(
+        jobs=dict(conn.execute(by_status).tuples().all()),
+        parts=dict(conn.execute(open_parts).tuples().all()),
+        oldest_queued_seconds=max(float(oldest or 0), 0.0),
+        failures=conn.scalar(select(func.coalesce(func.sum(p.failures), 0))) or 0,
+    )
