@@ -116,11 +116,11 @@ class Matrix:
     @property
     def accuracies(self) -> NDArray[np.float64]:
         """Mean score of each model over its scored examples, shape (M,); NaN where it has none."""
-        total = self.scores.sum(axis=1, dtype=np.float64)
+        total: NDArray[np.float64] = self.scores.sum(axis=1, dtype=np.float64)
         if self.missing is None:
-            return total / len(self.examples)
+            return np.asarray(total / len(self.examples))
         scored = (~self.missing).sum(axis=1)
-        return np.divide(total, scored, out=np.full(len(total), np.nan), where=scored > 0)
+        return np.asarray(np.divide(total, scored, out=np.full(len(total), np.nan), where=scored > 0))
 
     @property
     def constant(self) -> NDArray[np.bool_]:
