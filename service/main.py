@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from importlib.metadata import version
 
 from fastapi import FastAPI
 from fastapi.routing import APIRoute
 
-from service.api import health, home, jobs, logs, matrices, openapi, problems, report, selections, submit
+from service.api import (
+    health,
+    home,
+    jobs,
+    logs,
+    matrices,
+    metrics,
+    openapi,
+    problems,
+    report,
+    selections,
+    submit,
+)
 from service.api.house import House
 from service.api.listener import Listener
 from service.api.middleware import BodyLimit, Envelope
@@ -37,7 +49,7 @@ def create_app(settings: Settings) -> FastAPI:
         redirect_slashes=False,
         redoc_url=None,
     )
-    for resource in (matrices, submit, jobs, selections, report, home, health):
+    for resource in (matrices, submit, jobs, selections, report, home, health, metrics):
         app.include_router(resource.router)
     app.add_middleware(BodyLimit, limit=settings.max_body_bytes)
     app.add_middleware(Envelope)
@@ -46,7 +58,7 @@ def create_app(settings: Settings) -> FastAPI:
     return app
 
 
-def _lifespan(settings: Settings) -> contextlib.AbstractAsyncContextManager[None]:
+def _lifespan(settings: Settings) -> Callable[[FastAPI], contextlib.AbstractAsyncContextManager[None]]:
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         logs.configure()

@@ -47,7 +47,6 @@ class GroupAgreement(Tell):
     tie_rate: Fraction | None = Field(description="Share of pairs left tied.")
     pairs: int = Field(description="Pairs compared, over all trials.")
     equal_pairs: int = Field(description="Pairs with equal full scores, which have no order; left out.")
-    reason: str | None = Field(None, description="Why there is no MDAD, like `not_reached`.")
     interval_reason: str | None = Field(None, description="Why an interval or an end of one is wanting.")
 
 
@@ -59,6 +58,7 @@ class Judged(GroupAgreement):
     mdad_isotonic: Fraction | None = Field(description="From where the fitted agreement stays high enough.")
     mdad_paper: Fraction | None = Field(description="By the paper's rule: first crossing, ties wrong.")
     largest_difference: Fraction | None = Field(description="The largest difference among the pairs.")
+    reason: str | None = Field(None, description="Why there is no MDAD, like `not_reached`.")
     curve: list[CurvePoint]
     kendall_tau: KendallTau | None = None
     estimation_error: EstimationError | None = None
@@ -233,6 +233,7 @@ class Group(Tell):
     models: list[str]
     pairs: list[ClosePair]
     methods: list[GroupLine]
+    exact_random: list[GroupSize]
 
 
 class Reliability(Tell):

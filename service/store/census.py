@@ -39,8 +39,8 @@ def take(conn: Connection) -> Census:
     waited = func.extract("epoch", func.now() - func.min(p.available_at))
     oldest = conn.scalar(select(waited).where(p.status == "queued"))
     return Census(
-        jobs=dict(conn.execute(by_status).tuples().all()),
-        parts=dict(conn.execute(open_parts).tuples().all()),
+        jobs=dict(list(conn.execute(by_status))),
+        parts=dict(list(conn.execute(open_parts))),
         oldest_queued_seconds=max(float(oldest or 0), 0.0),
         failures=conn.scalar(select(func.coalesce(func.sum(p.failures), 0))) or 0,
     )
