@@ -41,21 +41,18 @@ def item_rest(matrix: Matrix) -> NDArray[np.float64]:
     Returns
     -------
     ndarray, shape (N,)
-        Pearson's r over the models scored on the example; NaN where either side is constant.
+        Pearson's r over the models scored on it and on another; NaN where either side is constant.
     """
     total = matrix.scores.sum(axis=1, dtype=np.float64)
-    answered = (
-        np.full(len(total), len(matrix.examples)) if matrix.missing is None else (~matrix.missing).sum(axis=1)
-    )
+    there = np.ones(matrix.scores.shape, dtype=bool) if matrix.missing is None else ~matrix.missing
+    others = there.sum(axis=1) - 1
     step = max(1, BLOCK_CELLS // len(total))
     answer = np.empty(len(matrix.examples))
     for at in range(0, len(answer), step):
         block = slice(at, at + step)
         score = matrix.scores[:, block].astype(np.float64)
-        weight = (
-            np.ones(score.shape) if matrix.missing is None else (~matrix.missing[:, block]).astype(np.float64)
-        )
-        rest = (total[:, None] - score) / np.maximum(answered - 1, 1)[:, None]
+        rest = (total[:, None] - score) / np.maximum(others, 1)[:, None]
+        weight = (there[:, block] & (others > 0)[:, None]).astype(np.float64)
         answer[block] = _correlation(score, rest, weight)
     return answer
 

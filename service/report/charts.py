@@ -12,7 +12,7 @@ from service.report.svg import element, path, shortened
 from service.report.theme import Look, mark
 
 LINE_HEIGHT = 17
-LABEL_COLUMNS = 22
+LABEL_COLUMNS = 21
 
 
 @dataclass(frozen=True, slots=True)

@@ -121,7 +121,7 @@ def _threshold(probability: float, axes: Axes) -> Markup:
     at = axes.y(probability)
     line = element("path", d=path([(axes.x.start, at), (axes.x.end, at)]), class_="target")
     said = f"{words.percent(probability, 0)} right"
-    return line + element("text", said, x=axes.x.end - 4, y=at + 16, text_anchor="end", class_="good")
+    return line + element("text", said, x=axes.x.end - 4, y=at + 16, text_anchor="end", class_="good over")
 
 
 def _interval(judged: Judged, axes: Axes) -> Markup:
@@ -144,13 +144,13 @@ def _marked(judged: Judged, axes: Axes) -> Markup:
     if judged["mdad"] is None:
         largest = words.points(judged["largest_difference"])
         said = f"MDAD {words.reason(judged.get('reason'))}: largest difference tested {largest} points"
-        return element("text", said, x=axes.x.start + 8, y=axes.y.start - 12, class_="strong")
+        return element("text", said, x=axes.x.start + 8, y=axes.y.start - 12, class_="strong over")
     at, y = axes.x(judged["mdad"]), axes.y.start - 12
     line = element("path", d=path([(at, axes.y.start), (at, axes.y.end)]), class_="series thin accent")
     said = f"MDAD {words.mdad(judged)} points"
     if at < (axes.x.start + axes.x.end) / 2:
-        return line + element("text", said, x=at + 8, y=y, class_="strong")
-    return line + element("text", said, x=at - 8, y=y, text_anchor="end", class_="strong")
+        return line + element("text", said, x=at + 8, y=y, class_="strong over")
+    return line + element("text", said, x=at - 8, y=y, text_anchor="end", class_="strong over")
 
 
 def _told(points: Sequence[Mapping[str, Any]], judged: Judged, probability: float) -> str:

@@ -65,7 +65,7 @@ def render(template: str, **values: object) -> str:
 
 def pretty(value: object) -> str:
     """JSON on as few lines as it fits."""
-    return json.dumps(value, ensure_ascii=False)
+    return clean(json.dumps(value, ensure_ascii=False))
 
 
 def shell(value: object) -> str:

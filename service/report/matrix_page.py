@@ -132,7 +132,7 @@ def _whisker(value: float | None, interval: Interval | None, scale: Scale) -> Ma
         ends = [(scale(end), middle) for end in interval]
         parts += [
             element("path", d=path(ends), class_="span"),
-            element("circle", cx=scale(value), cy=middle, r=4),
+            element("circle", cx=scale(value), cy=middle, r=3),
         ]
     return element("svg", *parts, viewBox=f"0 0 {width:g} {height:g}", class_="whisker", aria_hidden="true")
 

@@ -15,7 +15,7 @@ from service.report.theme import Look
 
 Reader = Callable[[int, Judged], Point]
 
-WIDTH, LEFT, RIGHT, TOP, BOTTOM = 460.0, 40.0, 166.0, 62.0, 52.0
+WIDTH, LEFT, RIGHT, TOP, BOTTOM = 480.0, 40.0, 190.0, 62.0, 52.0
 SMALL = (320.0, 240.0)
 DECADES = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 SINGLE_DASH = {"same_items": None, "new_items": "6 4"}
@@ -189,7 +189,9 @@ def _target_line(result: Result, axes: Axes, *, named: bool = True) -> Markup:
     line = element("path", d=path([(axes.x.start, at), (axes.x.end, at)]), class_="target")
     if not named:
         return line
-    said = element("text", f"wanted: {words.points(target)}", x=axes.x.start + 6, y=at - 6, class_="good")
+    said = element(
+        "text", f"wanted: {words.points(target)}", x=axes.x.start + 6, y=at - 6, class_="good over"
+    )
     return line + said
 
 

@@ -18,7 +18,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 def to_csv(rows: Iterable[Row]) -> str:
     """Rows as CSV; text that would start a formula is led in by an apostrophe."""
     file = io.StringIO()
-    csv.writer(file, lineterminator="\n").writerows([_cell(value) for value in row] for row in rows)
+    csv.writer(file).writerows([_cell(value) for value in row] for row in rows)
     return file.getvalue()
 
 

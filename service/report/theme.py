@@ -86,6 +86,7 @@ def style(palette: dict[str, str] | None) -> str:
         f".figure .bold{{stroke-width:3.2}}.figure .thin{{stroke-width:1.4}}"
         f".figure .target{{stroke:{names['good']};stroke-width:1.6;stroke-dasharray:5 4;fill:none}}"
         f".figure .good{{fill:{names['good']}}}"
+        f".figure .over{{paint-order:stroke;stroke:{names['paper']};stroke-width:4;stroke-linejoin:round}}"
         f".figure .halo{{fill:none;stroke:{names['ink']};stroke-width:1.6}}"
         f".figure .leader{{stroke:{names['line']};stroke-width:1;fill:none}}"
         f".figure .bar{{fill:{names['accent']}}}.figure .bar.quiet{{fill:{names['line']}}}"

@@ -21,7 +21,7 @@ def points(fraction: float | None, digits: int = 1) -> str:
 
 def percent(fraction: float | None, digits: int = 1) -> str:
     """A share in per cent."""
-    return NONE if fraction is None else f"{100 * fraction:.{digits}f} %"
+    return NONE if fraction is None else f"{100 * fraction:.{digits}f}\u00a0%"
 
 
 def tick(fraction: float) -> str:
