@@ -75,10 +75,10 @@ def test_difficulty_is_the_mean_over_scored_models() -> None:
 
 def test_models_are_identical_when_scores_and_gaps_are() -> None:
     scores = np.array([[1.0, 0], [1, 0], [0, 0], [1, 0]])
-    assert firstlook.identical_models(matrix_of(scores)) == [("000", "001", "003")]
+    assert firstlook.identical_models(matrix_of(scores)) == [("m000", "m001", "m003")]
     missing = np.zeros((4, 2), dtype=bool)
     missing[3, 1] = True
-    assert firstlook.identical_models(matrix_of(scores, missing)) == [("000", "001")]
+    assert firstlook.identical_models(matrix_of(scores, missing)) == [("m000", "m001")]
 
 
 def test_subtasks_have_their_own_numbers() -> None:
