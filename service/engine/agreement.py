@@ -13,6 +13,7 @@ by the probability that this example makes or breaks the lead.
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -20,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln, ndtr
 
-BATCH = 4_000_000
-"""Cells of a table held at once by default (32 MB of float64)."""
+BATCH = 500_000
+"""Cells of a table held at once by default: 4 MB of float64, which a core's cache holds."""
 
 
 class Outcome(NamedTuple):
@@ -39,7 +40,7 @@ class Outcome(NamedTuple):
     @property
     def half_credit(self) -> NDArray[np.float64]:
         """P(agree) + P(tie) / 2, shape (P, S)."""
-        return self.agree + self.tie / 2
+        return np.asarray(self.agree + self.tie / 2)
 
 
 def random_agreement(
@@ -74,16 +75,30 @@ def random_agreement(
     codes, where = np.unique((better + worse) * (n_examples + 1) + better, return_inverse=True)
     discordant, better = np.divmod(codes, n_examples + 1)
     agree, tie = np.empty((2, len(codes), len(sizes)))
-    step = max(1, batch // (int(min(sizes.max(), discordant.max(initial=0))) + 1))
+    step = max(1, batch // (int(sizes.max()) + 1))
     for at in range(0, len(codes), step):
         block = slice(at, at + step)
-        lead, level = _urn(discordant[block], better[block], int(sizes.max()))
-        counts, starts = np.unique(discordant[block], return_index=True)
-        chances = _discordant_drawn(n_examples, counts, sizes)
-        for chance, start, stop in zip(chances, starts, [*starts[1:], len(lead)], strict=True):
-            agree[at + start : at + stop] = lead[start:stop] @ chance
-            tie[at + start : at + stop] = level[start:stop] @ chance[::2]
+        counts, which = np.unique(discordant[block], return_inverse=True)
+        windows = [_window(n_examples, counts, n) for n in sizes.tolist()]
+        lead, level = _urn(discordant[block], better[block], max(last for _, last in windows))
+        for place, (n, (first, last)) in enumerate(zip(sizes.tolist(), windows, strict=True)):
+            chance = _discordant_drawn(n_examples, counts, n, np.arange(first, last + 1))[which]
+            agree[block, place] = np.einsum("pd,pd->p", lead[:, first : last + 1], chance)
+            even = slice(first % 2, None, 2)
+            ties = level[:, (first + 1) // 2 : last // 2 + 1]
+            tie[block, place] = np.einsum("pk,pk->p", ties, chance[:, even])
     return Outcome(agree[where], tie[where])
+
+
+def _window(n_examples: int, discordant: NDArray[np.integer], size: int) -> tuple[int, int]:
+    """The numbers of discordant examples a draw holds, but for a chance below e^−40 (Bernstein)."""
+    low, high = int(discordant.min()), int(discordant.max())
+    most_mixed = min(max(low, n_examples / 2), high) / n_examples
+    variance = size * most_mixed * (1 - most_mixed)
+    reach = 40 / 3 + ((40 / 3) ** 2 + 80 * variance) ** 0.5
+    first = max(0, size - (n_examples - low), math.floor(size * low / n_examples - reach))
+    last = min(size, high, math.ceil(size * high / n_examples + reach))
+    return first, last
 
 
 def normal_agreement(
@@ -124,24 +139,19 @@ def normal_agreement(
 
 
 def _discordant_drawn(
-    n_examples: int, discordant: NDArray[np.integer], sizes: NDArray[np.integer]
+    n_examples: int, discordant: NDArray[np.integer], size: int, drawn: NDArray[np.integer]
 ) -> NDArray[np.float64]:
-    """P(d) for each D and d = 0 … the most any size can draw of any, shape (D, d, S)."""
-    drawn = np.arange(min(discordant.max(), sizes.max()) + 1)[:, None]
-    discordant = discordant[:, None, None]
+    """Hypergeometric P(d) for each D and each d of `drawn`, shape (D, d)."""
+    discordant = discordant[:, None]
     rest = n_examples - discordant
-    possible = (drawn <= sizes) & (drawn <= discordant) & (sizes - drawn <= rest)
-    log_factorial = log_factorials(n_examples)
-    other = np.where(possible, sizes - drawn, 0)
-    drawn = np.where(possible, drawn, 0)
-
-    def log_choose(n: NDArray[np.integer], k: NDArray[np.integer]) -> NDArray[np.float64]:
-        logs: NDArray[np.float64] = log_factorial[n] - log_factorial[k] - log_factorial[n - k]
-        return logs
-
-    logs = log_choose(discordant, drawn) + log_choose(rest, other)
-    logs -= log_choose(np.array(n_examples), sizes)
-    return np.exp(logs, where=possible, out=np.zeros(possible.shape))
+    possible = (drawn <= discordant) & (size - drawn <= rest)
+    lf = log_factorials(n_examples)
+    hit, miss = np.where(possible, drawn, 0), np.where(possible, size - drawn, 0)
+    logs = lf[discordant] - lf[hit] - lf[discordant - hit] + lf[rest] - lf[miss] - lf[rest - miss]
+    logs -= lf[n_examples] - lf[size] - lf[n_examples - size]
+    chance: NDArray[np.float64] = np.zeros(possible.shape)
+    np.exp(logs, where=possible, out=chance)
+    return chance
 
 
 def _urn(

@@ -32,11 +32,12 @@ def random_error(n_examples: int, right: NDArray[np.integer], size: int) -> dict
     logs -= lf[n_examples] - lf[size] - lf[n_examples - size]
     chance = np.exp(logs, where=possible, out=np.zeros(possible.shape))
     chance *= models[:, None] / len(right)
-    error = np.abs(x / size - k / n_examples)
-    order = np.argsort(error, axis=None)
-    below = np.cumsum(chance.ravel()[order])
-    p90 = error.ravel()[order][min(int(np.searchsorted(below, 0.9 - 1e-12)), len(below) - 1)]
-    return {"mean": float((chance * error).sum()), "p90": float(p90)}
+    matter = chance > 1e-15
+    chance, error = chance[matter], np.abs(x / size - k / n_examples)[matter]
+    order = np.argsort(error)
+    below = np.cumsum(chance[order])
+    p90 = error[order][min(int(np.searchsorted(below, 0.9 - 1e-12)), len(below) - 1)]
+    return {"mean": float(chance @ error), "p90": float(p90)}
 
 
 def normal_error(spread: NDArray[np.float64]) -> dict[str, Any]:

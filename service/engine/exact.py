@@ -58,10 +58,7 @@ class WholeBenchmark:
         else:
             outcome = normal_agreement(self.matrix.scores, self.pairs.first, self.pairs.second, n)
         judged = self._judge(outcome)
-        return {
-            size: Cell({SAME: (judged, at)}, {SAME: NO_TAU | {"estimation_error": self._random_error(size)}})
-            for at, size in enumerate(sizes)
-        }
+        return {size: Cell({SAME: (judged, at)}) for at, size in enumerate(sizes)}
 
     def stratified(self, allocation: Allocation, size: int) -> tuple[Cell, dict[str, Any]]:
         """Stratified draws of one size, and what to note about them."""
@@ -83,7 +80,8 @@ class WholeBenchmark:
         notes: dict[str, Any] = sampling_note(self.pairs)
         return notes if self.matrix.binary else notes | {"approximation": "normal"}
 
-    def _random_error(self, size: int) -> dict[str, Any]:
+    def random_error(self, size: int) -> dict[str, Any]:
+        """Estimation error of uniform draws of one size."""
         n_examples = len(self.matrix.examples)
         if self.matrix.binary:
             return random_error(n_examples, self.matrix.scores.sum(axis=1, dtype=np.int64), size)
@@ -119,15 +117,23 @@ def sampling_note(pairs: Pairs) -> dict[str, Any]:
     return {"pairs_sampled": {"used": used, "possible": pairs.possible, "added_error": 0.5 / np.sqrt(used)}}
 
 
-def exact_line(spec: Spec | None, sizes: tuple[int, ...], whole: WholeBenchmark, check: Check) -> Line:
-    """The line of a method that has a formula; None is plain random sampling."""
-    spec = spec or Spec("random", "random", "mean", {}, "scores")
-    line = Line(spec, None)
-    if spec.method == "random" and sizes:
+def random_line(sizes: tuple[int, ...], whole: WholeBenchmark) -> Line:
+    """Uniform draws from the whole benchmark, by formula: what every result is set beside."""
+    line = Line(Spec("random", "random", "mean", {}, "scores"), None)
+    if sizes:
         line.cells = whole.random(sizes)
         line.notes = dict.fromkeys(sizes, whole.notes)
-        return line
-    for size in sizes:
+    return line
+
+
+def exact_line(spec: Spec, random: Line, whole: WholeBenchmark, check: Check) -> Line:
+    """The line of a method that has a formula, on the sizes of `random`."""
+    line = Line(spec, None)
+    for size, cell in random.cells.items():
         check(0.0)
-        line.cells[size], line.notes[size] = whole.stratified(spec.options["allocation"], size)
+        if spec.method == "random":
+            extra = NO_TAU | {"estimation_error": whole.random_error(size)}
+            line.cells[size], line.notes[size] = Cell(cell.judged, {SAME: extra}), random.notes[size]
+        else:
+            line.cells[size], line.notes[size] = whole.stratified(spec.options["allocation"], size)
     return line

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from service.engine.exact import WholeBenchmark, exact_line
+from service.engine.exact import WholeBenchmark, exact_line, random_line
 from service.engine.judge import Rule, judgement
 from service.engine.lines import NEW, SAME, Cell, Line
 from service.engine.matrix import Matrix
@@ -44,8 +44,8 @@ def group_report(
     rows = positions(matrix.models, plan.group)
     whole = WholeBenchmark.of(matrix.take(models=rows), rule)
     lines = [] if simulated is None else simulated.lines(rule, np.isin(simulated.target_rows, rows))
-    lines += [exact_line(spec, sizes, whole, check) for spec in plan.specs if spec not in plan.simulated]
-    random = exact_line(None, sizes, whole, check)
+    random = random_line(sizes, whole)
+    lines += [exact_line(spec, random, whole, check) for spec in plan.specs if spec not in plan.simulated]
     return {
         "models": list(plan.group),
         "pairs": close_pairs(matrix, rows, np.inf, most=LISTED_PAIRS)["examples"],

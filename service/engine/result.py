@@ -10,7 +10,7 @@ import numpy as np
 
 from service.engine.contrasts import differences
 from service.engine.estimates import Estimates
-from service.engine.exact import WholeBenchmark, exact_line, sampling_note
+from service.engine.exact import WholeBenchmark, exact_line, random_line, sampling_note
 from service.engine.groups import group_report
 from service.engine.judge import Rule
 from service.engine.lines import Line
@@ -56,12 +56,10 @@ def _unit_result(
     if plan.simulated:
         simulated = Simulated.of(plan, estimates, unit, len(matrix.examples) - heldout, heldout)
         lines = simulated.lines(rule)
-    for spec in plan.specs:
-        if spec not in plan.simulated:
-            lines.append(exact_line(spec, sizes, whole, check))
+    random = random_line(sizes, whole)
+    lines += [exact_line(spec, random, whole, check) for spec in plan.specs if spec not in plan.simulated]
     place = {spec.label: at for at, spec in enumerate(plan.specs)}
     lines.sort(key=lambda line: place[line.spec.label])
-    random = exact_line(None, sizes, whole, check)
     answer: dict[str, Any] = {
         "data": _data(matrix, plan, heldout) | (sampling_note(simulated.pairs) if simulated else {}),
         "methods": [line.as_json() for line in lines],
