@@ -37,15 +37,19 @@ class Likeness:
 
     @classmethod
     def of(cls, answers: NDArray[np.float64]) -> Likeness:
-        """Learn from the sources' answers, shape (S, n), NaN where missing."""
+        """Learn from the sources' answers, shape (S, n), NaN where missing.
+
+        A source's missing answers are taken as the others' mean; sources that lack
+        more than a fifth are left out of `centre` and `spread`.
+        """
         there = ~np.isnan(answers)
-        values, counts = np.where(there, answers, 0.0), there.sum(axis=0)
-        total = values.sum(axis=0)
+        counts = there.sum(axis=0)
+        total = np.where(there, answers, 0.0).sum(axis=0)
         mean = np.where(counts > 0, total / np.maximum(counts, 1), np.nan)
-        if len(answers) < LEAST or answers.shape[1] < LEAST:
-            return cls(mean, np.nan, np.nan)
-        others = (total - values) / np.maximum(counts - there, 1)
-        strengths = _strengths(values, others, there & (counts > there))
+        known = counts > 0
+        enough = there.mean(axis=1) >= 0.8
+        filled = np.where(there, answers, mean)[np.ix_(enough, known)]
+        strengths = _among_themselves(filled)
         strengths = strengths[~np.isnan(strengths)]
         if len(strengths) < LEAST:
             return cls(mean, np.nan, np.nan)
@@ -53,29 +57,36 @@ class Likeness:
 
     def score(self, row: NDArray[np.float64]) -> float:
         """Standard deviations a new model lies from the sources, shape (n,); NaN where undefined."""
-        if not self.spread > 0:
-            return float("nan")
         both = ~np.isnan(row) & ~np.isnan(self.mean)
-        strength = _strengths(np.nan_to_num(row)[None], np.nan_to_num(self.mean)[None], both[None])
+        if both.sum() < LEAST or not self.spread > 0:
+            return float("nan")
+        x, y = row[both] - row[both].mean(), self.mean[both] - self.mean[both].mean()
+        strength = _fisher(np.array([x @ y]), np.array([x @ x]), np.array([y @ y]))
         return float((strength[0] - self.centre) / self.spread)
 
     def warnings(self, row: NDArray[np.float64]) -> list[str]:
         """A sentence when the model is unlike the sources."""
         if self.score(row) < -FAR:
             return [
-                "Right and wrong where the source models are not: unlike them, so the estimate may not hold."
+                "Right and wrong where the source models are not: unlike them, the estimate may not hold."
             ]
         return []
 
 
-def _strengths(
-    x: NDArray[np.float64], y: NDArray[np.float64], there: NDArray[np.bool_]
+def _among_themselves(answers: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Strength of each row with the sum of the other rows, shape (S,)."""
+    if answers.shape[1] < LEAST:
+        return np.empty(0)
+    off = answers - answers.mean(axis=1, keepdims=True)
+    total = off.sum(axis=0)
+    own, with_total = np.einsum("ij,ij->i", off, off), off @ total
+    return _fisher(with_total - own, own, total @ total - 2 * with_total + own)
+
+
+def _fisher(
+    product: NDArray[np.float64], first: NDArray[np.float64], second: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Fisher's z of each row's correlation over its cells, shape (S,); NaN for constant or short rows."""
-    count = np.maximum(there.sum(axis=1, keepdims=True), 1)
-    x = np.where(there, x - (x * there).sum(axis=1, keepdims=True) / count, 0.0)
-    y = np.where(there, y - (y * there).sum(axis=1, keepdims=True) / count, 0.0)
-    scale = (x**2).sum(axis=1) * (y**2).sum(axis=1)
-    r = (x * y).sum(axis=1) / np.sqrt(np.where(scale > 1e-20, scale, np.nan))
-    r[count[:, 0] < LEAST] = np.nan
+    """Fisher's z of correlations from sums of products; NaN where a side is constant."""
+    scale = first * second
+    r = product / np.sqrt(np.where(scale > 1e-20, scale, np.nan))
     return np.asarray(np.arctanh(np.clip(r, -0.999999, 0.999999)))

@@ -30,6 +30,7 @@ from service.engine.comparison.gate import (
     normal_fail_probability,
     smallest_detectable_drop,
 )
+from service.engine.pairs import EQUAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,10 +200,11 @@ def near_margin(scores: NDArray[np.float64], margin: float, width: float) -> Nea
     """
     first, second = np.triu_indices(len(scores), 1)
     gaps = np.abs(scores[first] - scores[second])
-    below, above = gaps[gaps <= margin], gaps[gaps > margin]
+    at_most = gaps <= margin + EQUAL
+    below, above = gaps[at_most], gaps[~at_most]
     return NearMargin(
         pairs=len(gaps),
-        near=int((np.abs(gaps - margin) <= width).sum()),
+        near=int((np.abs(gaps - margin) <= width + EQUAL).sum()),
         closest_below=float(below.max()) if len(below) else None,
         closest_above=float(above.min()) if len(above) else None,
     )

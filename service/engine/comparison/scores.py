@@ -28,6 +28,7 @@ from service.engine.comparison.calibration import LEAST_MODELS, Calibration
 from service.engine.comparison.design import Design
 from service.engine.comparison.intervals import Interval, critical, wilson_share
 from service.engine.comparison.likeness import Likeness
+from service.engine.comparison.paired import LEAST_FOR_T
 from service.engine.errors import Undefined
 
 # Below this coverage a rank is not given.
@@ -120,13 +121,23 @@ def estimate_scores(
 def design_score(
     answers: NDArray[np.float64], design: Design, confidence: float
 ) -> tuple[float, Interval, float]:
-    """Score, interval and standard error from a complete sample, shape (n,)."""
+    """Score, interval and standard error from a complete sample, shape (n,).
+
+    Wilson's interval at the design's effective size; Student's t for graded scores
+    once enough of them differ.
+    """
     mean = float(np.clip(design.mean(answers), 0, 1))
+    freedom = len(answers) - len(design.sizes)
+    graded = not np.isin(answers, (0, 1)).all() and np.unique(answers).size >= LEAST_FOR_T
+    if graded and freedom >= LEAST_FOR_T and not design.complete:
+        error = float(design.variance(answers, "full_benchmark")) ** 0.5
+        half = critical(confidence, freedom) * error
+        return mean, (max(0.0, mean - half), min(1.0, mean + half)), error
     bound = np.asarray(mean * (1 - mean))
     pseudo = critical(confidence) ** 2 / 2
     size = float(design.effective_size(answers, bound, "full_benchmark", pseudo))
-    low, high = wilson_share(mean, size, confidence)
-    return mean, (float(low), float(high)), _error(float(low), float(high), confidence)
+    low, high = (float(end) for end in wilson_share(mean, size, confidence))
+    return mean, (low, high), (high - low) / 2 / critical(confidence)
 
 
 def _score(
@@ -197,11 +208,6 @@ def _bounds(row: NDArray[np.float64], by: Design | Estimator) -> Interval | None
 
 def _rank(score: float, known: Known) -> int:
     return 1 + int((known.scores > score + 1e-12).sum())
-
-
-def _error(low: float, high: float, confidence: float) -> float:
-    """Half the interval's width in units of the normal quantile: never 0 but for a full benchmark."""
-    return (high - low) / 2 / critical(confidence)
 
 
 def _warnings(
