@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,16 @@ from numpy.typing import NDArray
 
 from service.engine.mdad import NEVER, first_crossing_bin, isotonic_bin
 from service.engine.pairs import BIN_WIDTH, N_BINS, Pairs, Truth
-from service.engine.resampling import ALL, LEAST_MODELS, Multiplicities, Resampled, interval, resample
+from service.engine.resampling import (
+    ALL,
+    EVEN,
+    LEAST_MODELS,
+    ODD,
+    Multiplicities,
+    Resampled,
+    interval,
+    resample,
+)
 
 TOO_FEW = f"fewer than {LEAST_MODELS} target models"
 NO_PAIRS = "no comparable pairs"
@@ -27,7 +37,7 @@ class Rule:
     paper: bool
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Judged:
     """Tallies of C curves over bins of the true difference, on all, even and odd trials.
 
@@ -58,19 +68,24 @@ class Judged:
         credit: NDArray[np.float64] = self.strict[which]
         return credit if self.rule.paper else credit + self.tied[which] / 2
 
-    def agreement(self, which: int = ALL) -> NDArray[np.float64]:
-        """Share of pairs ordered rightly, shape (C,); NaN without pairs."""
-        total = self.weight[which].sum()
-        return self.credit(which).sum(axis=1) / total if total else np.full(self.strict.shape[1], np.nan)
+    @cached_property
+    def agreement(self) -> NDArray[np.float64]:
+        """Share of pairs ordered rightly, shape (3, C); NaN without pairs."""
+        total = self.weight.sum(axis=1)[:, None]
+        right = np.stack([self.credit(which).sum(axis=1) for which in (ALL, EVEN, ODD)])
+        share: NDArray[np.float64] = np.full(right.shape, np.nan)
+        np.divide(right, total, out=share, where=total > 0)
+        return share
 
-    def mdad_bins(self, which: int = ALL) -> NDArray[np.int64]:
-        """Bin of each curve's MDAD under the rule, shape (C,)."""
+    @cached_property
+    def mdad(self) -> NDArray[np.float64]:
+        """MDAD of each curve under the rule, +inf where not reached, shape (3, C)."""
         find = first_crossing_bin if self.rule.paper else isotonic_bin
-        return find(self.weight[which][:, None], self.credit(which).T, self.rule.probability)
-
-    def mdads(self, which: int = ALL) -> NDArray[np.float64]:
-        """MDAD of each curve, +inf where not reached, shape (C,)."""
-        return edges(self.mdad_bins(which))
+        bins = [
+            find(self.weight[which][:, None], self.credit(which).T, self.rule.probability)
+            for which in (ALL, EVEN, ODD)
+        ]
+        return edges(np.stack(bins))
 
 
 def edges(bins: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -154,7 +169,7 @@ def judgement(judged: Judged, curve: int, which: int = ALL) -> dict[str, Any]:
     )
     headline = paper if judged.rule.paper else isotonic
     answer |= {
-        "agreement": judged.agreement(which)[curve],
+        "agreement": judged.agreement[which, curve],
         "agreement_strict": strict.sum() / pairs,
         "tie_rate": tied.sum() / pairs,
         "mdad": _finite(headline),

@@ -33,12 +33,12 @@ class Cell:
     def mdad(self, truth: str, which: int = ALL) -> float:
         """MDAD, +inf where not reached."""
         judged, curve = self.judged[truth]
-        return float(judged.mdads(which)[curve])
+        return float(judged.mdad[which, curve])
 
     def agreement(self, truth: str, which: int = ALL) -> float:
         """Mean agreement."""
         judged, curve = self.judged[truth]
-        return float(judged.agreement(which)[curve])
+        return float(judged.agreement[which, curve])
 
     def resampled_agreement(self, truth: str, which: int = ALL) -> NDArray[np.float64] | None:
         """Agreement in each resample, shape (B,)."""

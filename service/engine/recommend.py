@@ -19,6 +19,7 @@ from service.engine.matrix import Matrix
 from service.engine.own_pairs import close_pairs
 from service.engine.plan import Plan
 from service.engine.resampling import ALL, EVEN, LEAST_MODELS, ODD
+from service.engine.wording import sentence
 
 SIMPLEST = (
     "random",
@@ -76,6 +77,7 @@ def recommend(plan: Plan, matrix: Matrix, lines: list[Line], random: Line) -> di
         "estimation_error": None,
         "relied_on_size": None,
         "exact_random": None,
+        "best_tested": _best_tested(plan, len(matrix.examples), usable),
     }
     if choice is not None:
         answer |= _chosen(plan, matrix, choice, random)
@@ -87,7 +89,7 @@ def recommend(plan: Plan, matrix: Matrix, lines: list[Line], random: Line) -> di
         "alternatives": _alternatives(plan, usable),
         "caveats": caveats(plan, matrix, lines, answer),
     }
-    return answer | {"sentence": _sentence(plan, matrix, answer)}
+    return answer | {"sentence": sentence(plan, matrix, answer)}
 
 
 def _choose(plan: Plan, lines: list[Line]) -> Choice | None:
@@ -156,6 +158,25 @@ def _chosen(plan: Plan, matrix: Matrix, choice: Choice, random: Line) -> dict[st
     }
 
 
+def _best_tested(plan: Plan, n_examples: int, lines: list[Line]) -> dict[str, Any] | None:
+    """The smallest size among those with the lowest MDAD on all trials, and the simplest method at it."""
+    cells = [
+        (line.cells[size].mdad(plan.truth), size, _complexity(line), line)
+        for line in lines
+        for size in line.cells
+        if size < n_examples and (plan.max_size is None or size <= plan.max_size)
+    ]
+    if not cells:
+        return None
+    mdad, size, _, line = min(cells, key=lambda cell: cell[:3])
+    if not np.isfinite(mdad):
+        return None
+    judged, curve = line.cells[size].judged[plan.truth]
+    report = judgement(judged, curve)
+    kept = {key: report[key] for key in ("mdad", "interval", "agreement", "agreement_interval")}
+    return {"method": line.spec.label, "source_models": line.sources, "size": size, **kept}
+
+
 def _beside(random: Line, size: int) -> dict[str, Any] | None:
     if size not in random.cells:
         return None
@@ -214,32 +235,3 @@ def _random_enough_from(plan: Plan, lines: list[Line]) -> int | None:
 
 def _is_plain_random(line: Line) -> bool:
     return line.spec.method == "random" and not line.spec.predicts and line.spec.scored_by == "scores"
-
-
-def _sentence(plan: Plan, matrix: Matrix, answer: dict[str, Any]) -> str:
-    chance = f"{100 * plan.probability:.3g} %"
-    kind = "new items" if plan.truth == "new_items" else "the same items"
-    if answer["status"] == "not_enough_models":
-        few = f"{plan.models.targets} target models are too few to recommend a size"
-        return f"{few}; at least {LEAST_MODELS} are needed."
-    if answer["status"] == "not_reached":
-        return f"No method or size tested orders models as {kind} do in {chance} of cases, however far apart."
-    if answer["status"] == "use_full_benchmark":
-        apart = f"models {_points(plan.target_mdad)} points apart as {kind} do"
-        return f"Use the full benchmark: no smaller size tested orders {apart} in {chance} of cases."
-    advice = f"Use {answer['size']} of {len(matrix.examples)} examples chosen by {answer['method']}"
-    if answer["mdad"] is None:
-        return f"{advice}, with care: on the trials that did not choose it, it does not reach {chance}."
-    return f"{advice}: models that differ {_gap(answer)} are ordered as {kind} do in {chance} of cases."
-
-
-def _gap(answer: dict[str, Any]) -> str:
-    ends = answer["interval"]
-    upper = (
-        "" if not ends or ends[1] is None else f" (95 % interval {_points(ends[0])} to {_points(ends[1])})"
-    )
-    return f"by {_points(answer['mdad'])} points or more{upper}" if answer["mdad"] else f"at all{upper}"
-
-
-def _points(fraction: float) -> str:
-    return f"{100 * fraction:.3g}"
