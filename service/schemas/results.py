@@ -36,6 +36,7 @@ class EstimationError(Tell):
 
     mean: float
     p90: float = Field(description="Its 90th percentile.")
+    approximation: str | None = Field(None, description="How the exact formula was approximated, if it was.")
 
 
 class GroupAgreement(Tell):
@@ -158,6 +159,14 @@ class RandomBeside(Tell):
     agreement_interval: Interval | None
 
 
+class BestTested(RandomBeside):
+    """The lowest MDAD of all methods and sizes tested, on all trials."""
+
+    method: str
+    source_models: int | None
+    size: int
+
+
 class Alternative(Tell):
     """The smallest size of one line that reaches the target."""
 
@@ -191,6 +200,7 @@ class Recommendation(Tell):
     chosen_on: str | None = Field(None, description="The trials that chose the method.")
     reported_on: str | None = Field(None, description="The trials its numbers are from.")
     exact_random: RandomBeside | None
+    best_tested: BestTested | None
     random_enough_from: int | None = Field(
         description="Size from which on no method is clearly above random."
     )
