@@ -29,6 +29,10 @@ def shared() -> Path:
 @pytest.fixture(scope="session")
 def _server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with embedded.postgres(tmp_path_factory.mktemp("postgres")) as url:
+        # A test's database need not outlive the machine, and disks differ in what a flush costs.
+        for setting in ("fsync", "synchronous_commit", "full_page_writes"):
+            _run(url, f"ALTER SYSTEM SET {setting} = off")
+        _run(url, "SELECT pg_reload_conf()")
         yield url
 
 
