@@ -23,6 +23,9 @@ setup: $(VENV)/.dev
 bench: $(VENV)/.dev
 	$(BIN)/python -m tests.bench
 
+paper: $(VENV)/.dev
+	$(BIN)/python -m tests.paper
+
 openapi: $(VENV)/.runtime
 	$(BIN)/tastetest openapi > openapi/openapi.json
 

@@ -181,10 +181,11 @@ class _Swaps:
 
     def _seek(self, points: NDArray[np.int64]) -> None:
         """Find the two nearest medoids of these points."""
-        distances = self.distances[np.ix_(points, self.medoids)]
-        two = np.argpartition(distances, 1, axis=1)[:, :2]
-        self.nearest[points], self.second[points] = two.T
-        self.d1[points], self.d2[points] = np.take_along_axis(distances, two, axis=1).T
+        distances = self.distances[points[:, None], self.medoids]
+        two = np.argpartition(distances, 1, axis=1)
+        rows = np.arange(len(points))
+        self.nearest[points], self.second[points] = two[:, 0], two[:, 1]
+        self.d1[points], self.d2[points] = distances[rows, two[:, 0]], distances[rows, two[:, 1]]
 
     def _slack(self) -> float:
         return _SLACK * float(self.d1.sum(dtype=np.float64))
