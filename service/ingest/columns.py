@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Literal
 
 from service.ingest.faults import listed, quoted, refuse
@@ -28,6 +28,16 @@ SCORE = (
     "accuracy",
     "resolved",
 )
+_OPTIONAL = {
+    "benchmark": ("benchmark", "benchmark_id", "dataset", "task"),
+    "subtask": ("subtask",),
+    "repeat": ("repeat", "epoch", "trial", "run", "seed", "attempt", "repetition"),
+    "metric": ("metric", "metric_name"),
+    "filter": ("filter",),
+    "count": ("count",),
+    "correct": ("correct",),
+    "confidence": ("confidence",),
+}
 OTHER = frozenset({"id", "name", "row"})
 
 
@@ -51,10 +61,53 @@ class Wide:
         return "models_as_rows" if self.rows_are == "model" else "models_as_columns"
 
 
-def is_long(names: Sequence[str]) -> bool:
-    """Whether each row is one score: it names its model and its example."""
-    lower = {name.strip().lower() for name in names}
-    return bool(lower & MODEL) and bool(lower & (EXAMPLE | {"id"})) and not lower.isdisjoint(SCORE)
+@dataclass(frozen=True, slots=True)
+class Long:
+    """A table in which each row is one score: the names of the columns that matter."""
+
+    model: str
+    example: str
+    score: str
+    benchmark: str | None = None
+    subtask: str | None = None
+    repeat: str | None = None
+    metric: str | None = None
+    filter: str | None = None
+    count: str | None = None
+    correct: str | None = None
+    confidence: str | None = None
+
+    @property
+    def used(self) -> list[str]:
+        """All these names."""
+        return [name for field in fields(self) if (name := getattr(self, field.name)) is not None]
+
+
+def long(names: Sequence[str], options: Options) -> Long | None:
+    """The roles of a long table's columns; None when the rows are no single scores.
+
+    Raises
+    ------
+    InvalidUpload
+        Several columns could hold the score.
+    """
+    lower = {name.strip().lower(): name for name in reversed(names)}
+    models = [lower[name] for name in lower if name in MODEL]
+    examples = [lower[name] for name in lower if name in EXAMPLE] or [lower[n] for n in ("id",) if n in lower]
+    if len(models) != 1 or len(examples) != 1:
+        return None
+    taken = {models[0], examples[0], *options.ignore}
+    found = [name for name in (*options.metric, *(lower.get(n, "") for n in SCORE)) if name in names]
+    candidates = [name for name in dict.fromkeys(found) if name not in taken]
+    if not candidates:
+        return None
+    if len(candidates) > 1 and not options.metric and "pass1" not in lower:
+        detail = f"the columns {listed(candidates)} could all hold the score; send metric= with one of them"
+        raise refuse(detail, "metric", [(quoted(name), "candidate") for name in candidates])
+    optional = {role: next((lower[n] for n in also if n in lower), None) for role, also in _OPTIONAL.items()}
+    if options.subtask is not None:
+        optional["subtask"] = names[named(names, options.subtask)]
+    return Long(models[0], examples[0], candidates[0], **optional)
 
 
 def wide(names: Sequence[str], options: Options) -> Wide:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from service.engine.matrix import Matrix
 from service.errors import Fault, TooLarge
+from service.ingest import look
 from service.ingest.faults import SHOWN, quoted, refuse
 from service.ingest.options import Limits, Options
 from service.ingest.upload import (
@@ -55,6 +56,7 @@ def finish(grid: Grid, form: str, options: Options, limits: Limits) -> Upload:
     )
     rows, columns = _sorted(grid.models), _sorted(grid.examples)
     states = None if gone is None or grid.states is None else grid.states[np.ix_(rows, columns)]
+    warnings += look.warnings(matrix, grid.hashes)
     return Upload(
         matrix=matrix,
         format=form,

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from service.errors import TooLarge
 from service.ingest.faults import refuse
 
+Array = NDArray[np.generic]
 MAGIC = b"\x93NUMPY"
 _HEADERS = {(1, 0): npy_format.read_array_header_1_0, (2, 0): npy_format.read_array_header_2_0}
 
@@ -64,3 +65,11 @@ def texts(array: NDArray[np.generic], name: str) -> list[object]:
         raise refuse(
             f"{name} is not UTF-8; save it as dtype str", "encoding", [(name, "not UTF-8")]
         ) from None
+
+
+def without_nan(raw: NDArray[np.generic]) -> tuple[NDArray[np.generic], NDArray[np.bool_] | None]:
+    """NaN in an array is how NumPy marks a missing cell."""
+    if raw.dtype.kind != "f":
+        return raw, None
+    gone = np.isnan(raw)
+    return (raw, gone) if gone.any() else (raw, None)

@@ -47,6 +47,8 @@ class Options:
         Column saying how many models each row of a table stands for.
     ids : "given" or "row_number"
         Whether examples without ids may be named by their row.
+    unmatched : "refuse" or "keep"
+        What to do with a model that ran other examples than the others.
     scale : Scale, optional
         How raw values become fractions.
     mapping : mapping of str to float or None
@@ -63,6 +65,7 @@ class Options:
     ignore: tuple[str, ...] = ()
     frequency: str | None = None
     ids: Literal["given", "row_number"] = "given"
+    unmatched: Literal["refuse", "keep"] = "refuse"
     scale: Scale | None = None
     mapping: Mapping[str, float | None] = field(default_factory=dict)
 
@@ -97,6 +100,7 @@ class Limits:
     examples: int = 200_000
     cells: int = 100_000_000
     record: int = 64 << 20
+    document: int = 256 << 20
     id_length: int = 1_000
 
 
@@ -163,6 +167,7 @@ _PARSERS: dict[str, Callable[[str], Any]] = {
     "ignore": _list,
     "frequency": str,
     "ids": _one_of("given", "row_number"),
+    "unmatched": _one_of("refuse", "keep"),
     "scale": _scale,
     "mapping": _mapping,
 }

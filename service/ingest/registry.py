@@ -2,18 +2,41 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
+import posixpath
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from service.errors import Fault, InvalidRequest, UnsupportedMedia
-from service.ingest.options import Limits, Options
-from service.ingest.readers import csv_table, json_matrix, npz
+from service.ingest.context import Context
+from service.ingest.faults import listed, refuse
+from service.ingest.readers import (
+    alpaca_eval,
+    bfcl,
+    csv_table,
+    evalplus,
+    every_eval_ever,
+    helm,
+    inspect_log,
+    json_document,
+    json_lines,
+    lighteval,
+    livecodebench,
+    lm_eval,
+    lm_eval_results,
+    npy,
+    npz,
+    openai_evals,
+    parquet,
+    promptfoo,
+    swe_bench,
+    terminal_bench,
+)
+from service.ingest.records import Block
+from service.ingest.sniff import Head
 from service.ingest.source import File
 from service.ingest.upload import Grid
 
-HEAD = 64 << 10
-_BINARY = re.compile(rb"[\x01-\x08\x0e-\x1f\x7f]")
+Reader = Callable[[File, Context], Grid | Iterable[Block]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,52 +44,134 @@ class Format:
     """One format: its name in `format=`, its signature, its reader."""
 
     name: str
-    matches: Callable[[bytes], bool]
-    read: Callable[[File, Options, Limits], Grid]
+    matches: Callable[[Head], bool]
+    read: Reader
 
 
-def _json(head: bytes) -> bool:
-    return head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"{", b"["))
+@dataclass(frozen=True, slots=True)
+class Aside:
+    """A file known to hold no answers: of use beside others, refused with this reason alone."""
+
+    matches: Callable[[Head], bool]
+    reason: str
 
 
-def _npz(head: bytes) -> bool:
-    return head.startswith(b"PK\x03\x04") and b".npy" in head[:200]
+def _is_schema(head: Head) -> bool:
+    return head.shape == "object" and head.has("$schema")
 
 
-def _csv(head: bytes) -> bool:
-    line = head.removeprefix(b"\xef\xbb\xbf").strip().partition(b"\n")[0]
-    return not _BINARY.search(line) and any(mark in line for mark in (b",", b"\t", b";"))
+FORMATS: tuple[Format, ...] = (
+    Format("inspect", inspect_log.matches, inspect_log.read),
+    Format("lm_eval", lm_eval.matches, lm_eval.read),
+    Format("helm", helm.matches, helm.read),
+    Format("lighteval", lighteval.matches, lighteval.read),
+    Format("every_eval_ever", every_eval_ever.matches, every_eval_ever.read),
+    Format("openai_evals", openai_evals.matches, openai_evals.read),
+    Format("evalplus", evalplus.matches, evalplus.read),
+    Format("swe_bench", swe_bench.matches, swe_bench.read),
+    Format("livecodebench", livecodebench.matches, livecodebench.read),
+    Format("promptfoo", promptfoo.matches, promptfoo.read),
+    Format("alpaca_eval", alpaca_eval.matches, alpaca_eval.read),
+    Format("terminal_bench", terminal_bench.matches, terminal_bench.read),
+    Format("bfcl", bfcl.matches, bfcl.read),
+    Format("py_irt", json_lines.matches_py_irt, json_lines.read_py_irt),
+    Format("npz", npz.matches, npz.read),
+    Format("npy", npy.matches, npy.read),
+    Format("parquet", parquet.matches, parquet.read),
+    Format("jsonl", json_lines.matches, json_lines.read),
+    Format("json", json_document.matches, json_document.read),
+    Format("csv", csv_table.matches, csv_table.read),
+)
+"""In order of recognition: a tool's own signature before the plain container."""
 
-
-FORMATS = (
-    Format("npz", _npz, npz.read),
-    Format("json", _json, json_matrix.read),
-    Format("csv", _csv, csv_table.read),
+ASIDE: tuple[Aside, ...] = (
+    Aside(
+        lm_eval_results.matches,
+        "holds lm-eval's aggregates only; send the samples_*.jsonl files that --log_samples writes",
+    ),
+    Aside(helm.is_aside, "is a HELM file without scores; send per_instance_stats.json, this beside it"),
+    Aside(
+        every_eval_ever.is_aside,
+        "holds aggregates only; send the instance-level JSON lines, this beside them",
+    ),
+    Aside(terminal_bench.is_aside, "holds a run's metadata only; send results.json, this beside it"),
+    Aside(evalplus.is_aside, "holds problems or solutions without verdicts; send the *_eval_results.json"),
+    Aside(
+        promptfoo.is_aside,
+        "is promptfoo's CSV, which repeats its column names; send the JSON that -o out.json writes",
+    ),
+    Aside(_is_schema, "is a JSON schema; send the data it describes"),
 )
 NAMES = tuple(f.name for f in FORMATS)
 
 
-def recognise(file: File, forced: str | None) -> Format:
-    """The format of a file, by content unless forced.
+def choose(context: Context) -> tuple[Format, list[File]]:
+    """The format of an upload and the files in it that hold answers.
 
     Raises
     ------
     InvalidRequest
-        `forced` is no format.
+        `options.format` names no format.
     UnsupportedMedia
-        No format has this signature.
+        No file has a signature this service knows.
+    InvalidUpload
+        The files are of several formats, or all of a kind that holds no answers.
     """
-    if forced is not None:
-        for known in FORMATS:
-            if known.name == forced:
-                return known
-        detail = f"there is no format {forced!r}; the formats are {', '.join(NAMES)}"
-        raise InvalidRequest(detail, [Fault("/format", "unknown_format", detail)])
-    head = file.open().read(HEAD)
-    for known in FORMATS:
-        if known.matches(head):
-            return known
-    detail = (
-        f"{file.name} is in no format this service knows ({', '.join(NAMES)}); convert it, or send format="
-    )
-    raise UnsupportedMedia(detail, [Fault(file.name, "unknown_format", f"begins with {head[:16]!r}")])
+    heads = [(file, Head.of(file)) for file in context.files.values() if not _is_junk(file.name)]
+    if context.options.format is not None:
+        form = _forced(context.options.format)
+        fitting = [file for file, head in heads if form.matches(head)]
+        return form, fitting or [file for file, _ in heads]
+    found: dict[str, list[File]] = {}
+    unknown: list[File] = []
+    reasons: list[str] = []
+    for file, head in heads:
+        aside = next((a for a in ASIDE if a.matches(head)), None)
+        name = next((f.name for f in FORMATS if f.matches(head)), None)
+        if aside is not None:
+            reasons.append(f"{file.name} {aside.reason}")
+        elif name is not None:
+            found.setdefault(name, []).append(file)
+        else:
+            unknown.append(file)
+    return _only(found, unknown, reasons, context)
+
+
+def _only(
+    found: dict[str, list[File]], unknown: Sequence[File], reasons: Sequence[str], context: Context
+) -> tuple[Format, list[File]]:
+    if not found and reasons:
+        raise refuse(reasons[0], "no_answers", [("", reason) for reason in reasons[:20]])
+    if not found:
+        names = listed([file.name for file in unknown])
+        detail = f"{names}: in no format this service knows ({', '.join(NAMES)}); convert it, or send format="
+        raise UnsupportedMedia(
+            detail, [Fault(file.name, "unknown_format", "not recognised") for file in unknown[:20]]
+        )
+    if len(found) > 1 and "csv" in found:
+        prose = [file for file in found["csv"] if csv_table.is_prose(file.name)]
+        found["csv"] = [file for file in found["csv"] if file not in prose]
+        unknown = [*unknown, *prose]
+        found = {name: files for name, files in found.items() if files}
+    if len(found) > 1:
+        kinds = "; ".join(f"{name}: {listed([f.name for f in files], 2)}" for name, files in found.items())
+        raise refuse(
+            f"the files are of several formats ({kinds}); send one format at a time, or format=", "mixed"
+        )
+    if unknown:
+        context.warn(f"left out, in no known format: {listed([file.name for file in unknown])}")
+    ((name, files),) = found.items()
+    return _forced(name), files
+
+
+def _forced(name: str) -> Format:
+    for form in FORMATS:
+        if form.name == name:
+            return form
+    detail = f"there is no format {name!r}; the formats are {', '.join(NAMES)}"
+    raise InvalidRequest(detail, [Fault("/format", "unknown_format", detail)])
+
+
+def _is_junk(name: str) -> bool:
+    """What operating systems leave in archives."""
+    return posixpath.basename(name).startswith(".") or "__MACOSX/" in name

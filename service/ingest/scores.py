@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
+import orjson
 from numpy.typing import NDArray
 
 from service.engine.matrix import Scores
@@ -103,6 +104,18 @@ def from_words(
 def is_score(word: str, options: Options) -> bool:
     """Whether the word alone could be a score or, by mapping, a missing one."""
     return word in options.mapping or bool(_NUMBER.fullmatch(word)) or word.lower() in _TRUTH
+
+
+def is_number(word: str) -> bool:
+    """Whether the word is a finite decimal number."""
+    return bool(_NUMBER.fullmatch(word))
+
+
+def text(value: object) -> str | None:
+    """A value out of JSON as the word a table would hold; None for null."""
+    if value is None or isinstance(value, str):
+        return value
+    return orjson.dumps(value).decode()
 
 
 def in_range(word: str) -> bool:

@@ -1,29 +1,23 @@
-"""The bytes of an upload: decompressed and unpacked within bounds, one `File` for each file in it."""
+"""What an upload holds: files by name, decompressed and unpacked within bounds."""
 
 from __future__ import annotations
 
 import contextlib
-import gzip
 import io
-import tempfile
-import zlib
-from collections.abc import Callable, Iterable, Iterator
+import posixpath
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import BinaryIO
 
-import pyarrow as pa
-
-from service.errors import TooLarge
+from service.ingest import archives
 from service.ingest.faults import refuse
 from service.ingest.options import Limits
+from service.ingest.streams import GZIP, ZSTD, Budget, kept, metered, spool
 
-if TYPE_CHECKING:
-    from _typeshed import WriteableBuffer
-
-CHUNK = 1 << 20
-IN_MEMORY = 64 << 20
-GZIP = b"\x1f\x8b"
-ZSTD = b"\x28\xb5\x2f\xfd"
+HEAD = 1 << 20
+_PACKED = (".gz", ".zst", ".zstd")
+_INVISIBLE = re.compile(r"[\x00-\x1f\x7f]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,123 +27,121 @@ class File:
     Attributes
     ----------
     name : str
-        As the caller calls it, for messages and for names that only the path tells.
+        Its path as the caller or the archive calls it, with `/`, without `..`.
     open : callable
-        A fresh, decompressed, seekable stream from the start.
+        A fresh stream from the start, to be read forward.
+    direct : bool
+        Whether that stream may be read in any order at no cost.
     """
 
     name: str
     open: Callable[[], io.BufferedReader]
+    direct: bool
 
+    def head(self) -> bytes:
+        """The first bytes, enough to recognise the format by."""
+        with self.open() as stream:
+            return stream.read(HEAD)
 
-class _Kept(io.RawIOBase):
-    """Reads from a stream that stays open when this one is closed, as Arrow and zipfile like to do."""
-
-    def __init__(self, inner: BinaryIO) -> None:
-        super().__init__()
-        self._inner = inner
-
-    def readinto(self, buffer: WriteableBuffer, /) -> int:
-        """Fill the buffer as far as the stream goes."""
-        view = memoryview(buffer).cast("B")
-        chunk = self._inner.read(len(view))
-        view[: len(chunk)] = chunk
-        return len(chunk)
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
-        """Move, and say where."""
-        return self._inner.seek(offset, whence)
-
-    def readable(self) -> bool:
-        """True."""
-        return True
-
-    def seekable(self) -> bool:
-        """True."""
-        return True
-
-
-def kept(inner: BinaryIO) -> io.BufferedReader:
-    """The stream from its start, for readers that close what they read."""
-    inner.seek(0)
-    return io.BufferedReader(_Kept(inner), CHUNK)
+    @contextlib.contextmanager
+    def seekable(self) -> Iterator[io.BufferedReader]:
+        """A stream to jump about in."""
+        with self.open() as stream:
+            if self.direct:
+                yield stream
+                return
+            with contextlib.closing(spool(stream)) as copy:
+                yield kept(copy)
 
 
 @contextlib.contextmanager
-def unpacked(name: str, data: BinaryIO, limits: Limits) -> Iterator[list[File]]:
-    """The files in an upload, readable within this context.
+def unpacked(sent: Sequence[tuple[str, BinaryIO]], limits: Limits) -> Iterator[list[File]]:
+    """The files in what was sent, readable within this context.
 
     Raises
     ------
     TooLarge
-        It expands beyond `limits.bytes`.
+        It expands beyond `limits.bytes` or `limits.files`.
     InvalidUpload
-        It is empty, or its compression is broken.
+        It is empty, or its packing is broken.
     """
+    budget = Budget(limits)
     with contextlib.ExitStack() as stack:
-        stream = expand(name, data, limits)
-        if stream is not data:
-            stack.enter_context(contextlib.closing(stream))
-        if not stream.read(1):
-            raise refuse(f"{name} is empty; send a file with results", "empty")
-        yield [File(_bare(name), lambda: kept(stream))]
+        found: list[File] = []
+        for name, data in sent:
+            found += _files(clean(name), data, limits, budget, stack)
+        _check_names(found)
+        yield found
 
 
-def expand(name: str, data: BinaryIO, limits: Limits) -> BinaryIO:
-    """The stream itself when it is not compressed, else its content, at most `limits.bytes` of it."""
-    head = data.read(4)
-    data.seek(0)
+def _check_names(found: Sequence[File]) -> None:
+    seen: set[str] = set()
+    for file in found:
+        if file.name in seen:
+            raise refuse(f"two files are called {file.name!r}; give each its own name", "duplicate_file")
+        seen.add(file.name)
+    if not found:
+        raise refuse("the archive holds no files; send one with results", "empty")
+
+
+def clean(name: str) -> str:
+    """A path fit to be shown and to take a model's name from; it is never opened."""
+    parts = _INVISIBLE.sub("", name).replace("\\", "/").split("/")
+    return posixpath.join(*(p for p in parts if p not in ("", ".", "..")), "").rstrip("/") or "unnamed"
+
+
+def _files(
+    name: str, data: BinaryIO, limits: Limits, budget: Budget, stack: contextlib.ExitStack
+) -> list[File]:
+    stream = _plain(name, data, budget, stack)
+    head = stream.peek(512)
+    if not head:
+        raise refuse(f"{name} is empty; send a file with results", "empty")
+    bare = _bare(name)
+    if head.startswith((archives.ZIP, archives.EMPTY_ZIP)):
+        archive = archives.Zip(stream, name, limits)
+        if not _is_one_file(archive):
+            return [_member(bare, entry, _zip_open(archive, entry), budget) for entry in archive.entries]
+    elif archives.is_tar(head):
+        members = archives.tar(stream, name, limits)
+        return [_member(bare, entry, opener, budget) for entry, opener in members.items()]
+    return [File(bare, lambda: kept(stream), direct=True)]
+
+
+def _plain(name: str, data: BinaryIO, budget: Budget, stack: contextlib.ExitStack) -> io.BufferedReader:
+    """The bytes as they are, or decompressed into a seekable copy."""
+    stream = kept(data)
+    head = stream.peek(4)[:4]
     if not head.startswith((GZIP, ZSTD)):
-        return _bounded(name, data, limits)
-    try:
-        return spool(name, _gunzip(data) if head.startswith(GZIP) else _unzstd(data), limits)
-    except (zlib.error, OSError, EOFError) as error:
-        raise refuse(
-            f"{name} is compressed, and broken: {error}; send it again", "broken_compression"
-        ) from None
+        budget.charge(name, stream.seek(0, io.SEEK_END))
+        stream.seek(0)
+        return stream
+    with metered(stream, name, budget) as unzipped:
+        copy = spool(unzipped)
+    stack.enter_context(contextlib.closing(copy))
+    return kept(copy)
 
 
-def spool(name: str, chunks: Iterable[bytes], limits: Limits) -> BinaryIO:
-    """A seekable stream of these chunks, on disk when it grows, at most `limits.bytes` long."""
-    with contextlib.ExitStack() as stack:
-        out = stack.enter_context(tempfile.SpooledTemporaryFile(max_size=IN_MEMORY))
-        size = 0
-        for chunk in chunks:
-            size += len(chunk)
-            if size > limits.bytes:
-                raise too_large(name, limits)
-            out.write(chunk)
-        out.seek(0)
-        stack.pop_all()
-        return cast(BinaryIO, out)
+def _is_one_file(archive: archives.Zip) -> bool:
+    """Whether the zip is itself a format: NPZ or an Inspect log."""
+    names = archive.entries
+    return (
+        "header.json" in names
+        or "_journal/start.json" in names
+        or (bool(names) and all(n.endswith(".npy") for n in names))
+    )
 
 
-def too_large(name: str, limits: Limits) -> TooLarge:
-    """The problem of an upload that expands beyond the limit."""
-    return TooLarge(f"{name} expands to more than {limits.bytes:,} bytes, the most this service accepts")
+def _zip_open(archive: archives.Zip, entry: str) -> archives.Open:
+    return lambda: archive.open(entry)
 
 
-def _bounded(name: str, data: BinaryIO, limits: Limits) -> BinaryIO:
-    if data.seek(0, io.SEEK_END) > limits.bytes:
-        raise too_large(name, limits)
-    data.seek(0)
-    return data
+def _member(archive: str, entry: str, opener: archives.Open, budget: Budget) -> File:
+    name = _bare(clean(entry))
+    return File(name, lambda: metered(opener(), name, budget), direct=False)
 
 
 def _bare(name: str) -> str:
-    for suffix in (".gz", ".zst", ".zstd"):
+    for suffix in _PACKED:
         name = name.removesuffix(suffix)
     return name
-
-
-def _gunzip(data: BinaryIO) -> Iterator[bytes]:
-    with gzip.GzipFile(fileobj=data, mode="rb") as reader:
-        while chunk := reader.read(CHUNK):
-            yield chunk
-
-
-def _unzstd(data: BinaryIO) -> Iterator[bytes]:
-    """Arrow's stream, since zstandard's own says nothing of a frame cut short."""
-    with pa.CompressedInputStream(pa.PythonFile(kept(data), mode="r"), "zstd") as reader:
-        while chunk := reader.read(CHUNK):
-            yield chunk

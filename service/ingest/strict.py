@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping
 
 import orjson
@@ -11,7 +12,7 @@ import orjson
 from service.errors import InvalidUpload
 from service.ingest.faults import quoted, refuse
 
-_STRING = re.compile(rb'"(?:[^"\\]+|\\.)*"', re.DOTALL)
+_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
 
 
 def loads(data: bytes, name: str) -> object:
@@ -31,10 +32,16 @@ def loads(data: bytes, name: str) -> object:
     try:
         value = orjson.loads(data.removeprefix(b"\xef\xbb\xbf"))
     except orjson.JSONDecodeError as error:
-        raise _broken(data, name, error) from None
-    if data.count(b":") != _keys(value) and _STRING.sub(b"", data).count(b":") != _keys(value):
-        raise _twice(data, name)
+        raise broken(data, name, error) from None
+    check_keys(data, value, name)
     return value
+
+
+def check_keys(data: bytes, value: object, name: str) -> None:
+    """Refuse a parsed document if an object in it held a key twice."""
+    keys = _keys(value)
+    if data.count(b":") != keys and _STRING.sub(b"", data).count(b":") != keys:
+        raise _twice(data, name)
 
 
 def _keys(value: object) -> int:
@@ -45,7 +52,7 @@ def _keys(value: object) -> int:
         if isinstance(item, dict):
             total += len(item)
             pending.extend(v for v in item.values() if isinstance(v, dict | list))
-        elif isinstance(item, list) and item and not isinstance(item[0], int | float):
+        elif isinstance(item, list) and not {dict, list}.isdisjoint(map(type, item)):
             pending.extend(v for v in item if isinstance(v, dict | list))
     return total
 
@@ -57,8 +64,8 @@ def _twice(data: bytes, name: str) -> InvalidUpload:
     def pairs(items: list[tuple[str, object]]) -> Mapping[str, object]:
         found = dict(items)
         if len(found) < len(items):
-            keys = [key for key, _ in items]
-            again.append(next(key for i, key in enumerate(keys) if key in keys[:i]))
+            counts = Counter(key for key, _ in items)
+            again.extend(key for key, count in counts.items() if count > 1)
         return found
 
     try:
@@ -71,7 +78,8 @@ def _twice(data: bytes, name: str) -> InvalidUpload:
     )
 
 
-def _broken(data: bytes, name: str, error: orjson.JSONDecodeError) -> InvalidUpload:
+def broken(data: bytes, name: str, error: orjson.JSONDecodeError) -> InvalidUpload:
+    """The problem of bytes that do not parse, with their line and column."""
     place = f"line {error.lineno}, column {error.colno}"
     after = data[max(0, error.pos - 9) : error.pos + 9]
     if re.search(rb"NaN|Infinity", after):

@@ -37,6 +37,18 @@ class ModelReport:
     mean: float | None
     reported: float | None = None
 
+    @property
+    def missing(self) -> int:
+        """Examples without a score, for whatever reason."""
+        return self.errored + self.unscored + self.not_run
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The mean over all examples if every missing answer were wrong, and if it were right."""
+        right = (self.mean or 0.0) * self.scored
+        size = self.scored + self.missing
+        return right / size, (right + self.missing) / size
+
 
 @dataclass(frozen=True, slots=True)
 class Native:

@@ -72,7 +72,7 @@ def test_refusals(arrays: dict[str, object], needles: list[str]) -> None:
 
 def test_missing_array_and_broken_archive() -> None:
     refused(npz(models=MODELS, scores=SCORES), "it needs models, examples and scores")
-    refused(npz(models=MODELS, examples=EXAMPLES, scores=SCORES)[:-30], "no NPZ archive", format="npz")
+    refused(npz(models=MODELS, examples=EXAMPLES, scores=SCORES)[:-30], "broken zip archive")
 
 
 def test_header_that_claims_more_than_there_is() -> None:
@@ -89,5 +89,5 @@ def test_header_that_claims_more_than_there_is() -> None:
 def test_bomb() -> None:
     with zipfile.ZipFile(packed := io.BytesIO(), "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("scores.npy", bytes(3_000_000))
-    with pytest.raises(TooLarge, match="expands to more than"):
+    with pytest.raises(TooLarge, match="more than 1,000,000 bytes"):
         load(packed.getvalue(), limits=Limits(bytes=1_000_000))

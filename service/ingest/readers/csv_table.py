@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import csv
 import io
-from typing import BinaryIO, NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.csv as pacsv
 
-from service.errors import InvalidUpload
-from service.ingest import columns, scores, wide
+from service.errors import InvalidUpload, TooLarge
+from service.ingest import columns, long, scores, wide
 from service.ingest.columns import Wide
+from service.ingest.context import Context
 from service.ingest.faults import listed, refuse
-from service.ingest.options import Limits, Options
+from service.ingest.options import Limits
+from service.ingest.records import Block
+from service.ingest.sniff import Head
 from service.ingest.source import File
 from service.ingest.upload import Grid
 
 _BLOCK = 16 << 20
+_PROSE = (".txt", ".md", ".rst", ".yaml", ".yml", ".toml", ".log", ".py", ".sh", ".html", ".xml")
 _WORDS = pa.dictionary(pa.int32(), pa.string())
 
 
@@ -29,35 +34,73 @@ class Header(NamedTuple):
     lines: int
 
 
-def read(file: File, options: Options, limits: Limits) -> Grid:
-    """A wide table in comma-, semicolon- or tab-separated text.
+def matches(head: Head) -> bool:
+    """Text whose first line has separators; in a file named as prose, its second as many."""
+    if head.data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return True
+    first, _, rest = head.data.strip().partition(b"\n")
+    counts = [first.count(mark) for mark in (b",", b"\t", b";")]
+    if head.shape != "text" or not any(counts):
+        return False
+    second = rest.lstrip().partition(b"\n")[0]
+    same = counts == [second.count(mark) for mark in (b",", b"\t", b";")]
+    return same or not is_prose(head.name)
+
+
+def is_prose(name: str) -> bool:
+    """Whether a file of this name is rather written for people."""
+    return name.lower().endswith(_PROSE)
+
+
+def read(file: File, context: Context) -> Grid | Iterable[Block]:
+    """A table in comma-, semicolon- or tab-separated text, wide or long.
 
     Raises
     ------
     InvalidUpload
         The text is no table, or its cells are no scores.
     """
-    header = _header(file, limits)
-    roles = columns.wide(header.names, options)
-    if len(header.names) > limits.examples + limits.models:
+    header = _header(file, context.limits)
+    roles = columns.long(header.names, context.options)
+    if roles is not None:
+        table = _texts(file, header, context.limits)
+        coded = {name: long.coded(table.column(header.names.index(name))) for name in roles.used}
+        return long.blocks(coded, roles, file.name, lambda i: f"{file.name}, row {i + 2}", context)
+    return _wide(file, header, context)
+
+
+def _wide(file: File, header: Header, context: Context) -> Grid:
+    roles = columns.wide(header.names, context.options)
+    if len(header.names) > context.limits.examples + context.limits.models:
         raise refuse(f"{file.name} has {len(header.names):,} columns", "too_many_columns")
-    table = _table(file, header, roles, limits)
+    table = _table(file, header, roles, context.limits)
     if not table.num_rows:
         raise _no_rows(file)
-    return wide.grid(table, header.names, roles, lambda i: f"row {i + 2}", options, limits)
+    return wide.grid(table, header.names, roles, lambda i: f"row {i + 2}", context.options, context.limits)
+
+
+def _texts(file: File, header: Header, limits: Limits) -> pa.Table:
+    """The whole table as text."""
+    everything = Wide(None, True, "model", (), None, None)
+    try:
+        with file.open() as stream:
+            return _parsed(stream, header, everything, _WORDS)
+    except pa.ArrowInvalid as error:
+        raise _explain(file, header, limits, str(error)) from None
 
 
 def _table(file: File, header: Header, roles: Wide, limits: Limits) -> pa.Table:
     """The narrowest type that holds every score: most matrices are 0 and 1."""
     for kind in (pa.uint8(), pa.float64(), _WORDS):
         try:
-            return _parsed(file.open(), header, roles, kind)
+            with file.open() as stream:
+                return _parsed(stream, header, roles, kind)
         except pa.ArrowInvalid as error:
             reason = str(error)
     raise _explain(file, header, limits, reason)
 
 
-def _parsed(stream: BinaryIO, header: Header, roles: Wide, kind: pa.DataType) -> pa.Table:
+def _parsed(stream: io.BufferedReader, header: Header, roles: Wide, kind: pa.DataType) -> pa.Table:
     texts = {roles.ids, roles.subtask, roles.frequency, *roles.aside}
     keys = [str(i) for i in range(len(header.names))]
     return pacsv.read_csv(
@@ -75,45 +118,46 @@ def _parsed(stream: BinaryIO, header: Header, roles: Wide, kind: pa.DataType) ->
 
 
 def _header(file: File, limits: Limits) -> Header:
-    head = file.open().read(limits.record)
+    head = file.head().removeprefix(b"\xef\xbb\xbf")
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise refuse(f"{file.name} is UTF-16; save it as UTF-8", "encoding", [("row 1", "UTF-16")])
+    line = head.lstrip().partition(b"\n")[0].decode(errors="replace")
+    separator = max(",\t;", key=line.count)
     try:
-        text = io.TextIOWrapper(file.open(), encoding="utf-8-sig", errors="surrogateescape", newline="")
-        line = next((line for line in text if line.strip()), "")
-        separator = max(",\t;", key=line.count)
-        text.seek(0)
-        rows = csv.reader(text, delimiter=separator)
+        rows = csv.reader(_lines(file, limits), delimiter=separator)
         names = next((row for row in rows if row), [])
-        "".join(names).encode()
-    except (UnicodeError, csv.Error):
-        detail = f"{file.name}: row 1 is no header in UTF-8; save the file as UTF-8"
+    except UnicodeDecodeError:
+        detail = f"{file.name}: row 1 is not UTF-8; save the file as UTF-8"
         raise refuse(detail, "encoding", [("row 1", "encoding")]) from None
+    except csv.Error as error:
+        raise refuse(f"{file.name}: row 1 is no header: {error}", "header", [("row 1", str(error))]) from None
     if len(names) < 2:
-        raise refuse(
-            f"{file.name}: its header has one column, {listed(names)}; a table has two or more", "header"
-        )
+        detail = f"{file.name}: its header has one column, {listed(names)}; a table has two or more"
+        raise refuse(detail, "header", [("row 1", listed(names))])
     return Header(names, separator, rows.line_num)
+
+
+def _lines(file: File, limits: Limits) -> Iterator[str]:
+    with file.open() as stream:
+        for number, line in enumerate(iter(lambda: stream.readline(limits.record + 1), b"")):
+            if len(line) > limits.record:
+                raise TooLarge(f"{file.name}: line {number + 1} has more than {limits.record:,} bytes")
+            yield line.decode("utf-8-sig" if number == 0 else "utf-8")
 
 
 def _explain(file: File, header: Header, limits: Limits, reason: str) -> InvalidUpload:
     """The first row that is broken, found by reading them one by one."""
     number = 0
     try:
-        rows = csv.reader(
-            io.TextIOWrapper(file.open(), encoding="utf-8", newline=""),
-            delimiter=header.separator,
-            strict=True,
-        )
+        rows = csv.reader(_lines(file, limits), delimiter=header.separator, strict=True)
         for number, row in enumerate((row for row in rows if row), start=1):
             if len(row) != len(header.names):
                 found = f"row {number} has {len(row)} cells and the header {len(header.names)}"
                 return refuse(f"{file.name}: {found}; make them equal", "ragged", [(f"row {number}", found)])
     except UnicodeDecodeError:
-        place = f"row {_row_of_bad_bytes(file)}"
-        return refuse(
-            f"{file.name}: {place} is not UTF-8; save the file as UTF-8", "encoding", [(place, "encoding")]
-        )
+        place = f"row {number + 1}"
+        detail = f"{file.name}: {place} is not UTF-8; save the file as UTF-8"
+        return refuse(detail, "encoding", [(place, "encoding")])
     except csv.Error as error:
         place = f"row {number + 1}"
         return refuse(f"{file.name}: {place} is broken: {error}", "broken_row", [(place, str(error))])
@@ -124,12 +168,3 @@ def _explain(file: File, header: Header, limits: Limits, reason: str) -> Invalid
 
 def _no_rows(file: File) -> InvalidUpload:
     return refuse(f"{file.name} has a header and no rows; add the results", "no_rows")
-
-
-def _row_of_bad_bytes(file: File) -> int:
-    for number, line in enumerate(file.open(), start=1):
-        try:
-            line.decode()
-        except UnicodeDecodeError:
-            return number
-    return 1

@@ -12,22 +12,15 @@ from service.ingest import ids, scores, strict
 from service.ingest.arrays import confidences, embeddings, per_example, shaped
 from service.ingest.faults import listed, refuse
 from service.ingest.options import Limits, Options
-from service.ingest.source import File
 from service.ingest.upload import Grid
 
 REQUIRED = frozenset({"models", "examples", "scores"})
 ALLOWED = REQUIRED | {"name", "subtasks", "confidences", "embeddings"}
 
 
-def read(file: File, options: Options, limits: Limits) -> Grid:
-    """One JSON object with the fields above; scores and confidences are lists of rows, one a model.
-
-    Raises
-    ------
-    InvalidUpload
-        A field is missing, unknown, or does not fit the others.
-    """
-    return from_object(strict.loads(file.open().read(), file.name), options, limits)
+def matches(document: object) -> bool:
+    """Whether this is an object with most of what a matrix needs."""
+    return isinstance(document, dict) and len(REQUIRED & set(document)) >= 2
 
 
 def from_object(document: object, options: Options, limits: Limits) -> Grid:

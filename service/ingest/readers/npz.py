@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import zipfile
-import zlib
-
 import numpy as np
 from numpy.typing import NDArray
 
 from service.ingest import arrays, ids, npy, scores
+from service.ingest.archives import ZIP, Zip
+from service.ingest.context import Context
 from service.ingest.faults import listed, refuse
-from service.ingest.options import Limits, Options
-from service.ingest.source import File, too_large
+from service.ingest.options import Limits
+from service.ingest.readers.npy import bare
+from service.ingest.sniff import Head
+from service.ingest.source import File
 from service.ingest.upload import Grid
 
 Arrays = dict[str, NDArray[np.generic]]
@@ -25,7 +26,12 @@ NAMES = {
 }
 
 
-def read(file: File, options: Options, limits: Limits) -> Grid:
+def matches(head: Head) -> bool:
+    """A zip whose first entry is an array."""
+    return head.data.startswith(ZIP) and b".npy" in head.data[30:300]
+
+
+def read(file: File, context: Context) -> Grid:
     """The matrix in an archive of named arrays, models as rows.
 
     Raises
@@ -33,7 +39,11 @@ def read(file: File, options: Options, limits: Limits) -> Grid:
     InvalidUpload
         An array is missing, unknown, pickled, or does not fit the others.
     """
-    found = _named(_members(file, limits), file.name)
+    limits = context.limits
+    members = _members(file, limits)
+    if set(members) == {"arr_0"}:
+        return bare(members["arr_0"], file.name, context)
+    found = _named(members, file.name)
     models = ids.settle(npy.texts(found["models"], "models"), "model", lambda i: f"models[{i}]", limits)
     examples = ids.settle(
         npy.texts(found["examples"], "examples"), "example", lambda j: f"examples[{j}]", limits
@@ -41,7 +51,7 @@ def read(file: File, options: Options, limits: Limits) -> Grid:
     raw = found["scores"]
     _check_shape(raw, models, examples)
     where = scores.Where(lambda i, j: f"scores[{i}, {j}]", lambda i, j: models[i], lambda i, j: examples[j])
-    values, states = scores.from_numbers(*_without_nan(raw), options, where)
+    values, states = scores.from_numbers(*npy.without_nan(raw), context.options, where)
     grid = Grid(models, examples, values, states)
     if "subtasks" in found:
         grid.subtasks = arrays.per_example(npy.texts(found["subtasks"], "subtasks"), examples, limits)
@@ -54,14 +64,16 @@ def read(file: File, options: Options, limits: Limits) -> Grid:
 
 
 def _members(file: File, limits: Limits) -> Arrays:
-    try:
-        with zipfile.ZipFile(file.open()) as archive:
-            infos = archive.infolist()
-            if sum(info.file_size for info in infos) > limits.bytes:
-                raise too_large(file.name, limits)
-            return {i.filename.removesuffix(".npy"): npy.load(archive.read(i), i.filename) for i in infos}
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError) as error:
-        raise refuse(f"{file.name} is no NPZ archive: {error}; save it with numpy.savez", "npz") from None
+    """Every array, together no larger than the limit."""
+    left = limits.bytes
+    found: Arrays = {}
+    with file.seekable() as stream:
+        archive = Zip(stream, file.name, limits)
+        for entry in archive.entries:
+            data = archive.read(entry, left)
+            left -= len(data)
+            found[entry.removesuffix(".npy")] = npy.load(data, entry)
+    return found
 
 
 def _named(members: Arrays, name: str) -> Arrays:
@@ -92,11 +104,3 @@ def _check_shape(
             f"({len(models)} models, {len(examples)} examples){turned}"
         )
         raise refuse(detail, "shape", [(name, f"shape {raw.shape}")])
-
-
-def _without_nan(raw: NDArray[np.generic]) -> tuple[NDArray[np.generic], NDArray[np.bool_] | None]:
-    """NaN in an array is how NumPy marks a missing cell."""
-    if raw.dtype.kind != "f":
-        return raw, None
-    gone = np.isnan(raw)
-    return (raw, gone) if gone.any() else (raw, None)

@@ -1,0 +1,118 @@
+"""Values out of logs → numbers, and answers collected one by one into a block."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from service.ingest import scores
+from service.ingest.options import Options
+from service.ingest.records import Block
+from service.ingest.upload import ERRORED, NOT_RUN, SCORED, UNSCORED
+
+__all__ = ["ERRORED", "NOT_RUN", "SCORED", "UNSCORED", "Answers", "is_scalar", "number", "right_choice"]
+
+_BLANK = frozenset({"", "na", "n/a", "nan", "none", "null"})
+
+
+def is_scalar(value: object) -> bool:
+    """Whether a metric's value could be one example's score."""
+    if isinstance(value, str):
+        return scores.is_number(value) or value.lower() in ("true", "false", "nan")
+    return value is None or isinstance(value, bool | int | float)
+
+
+def number(value: object, options: Options) -> float:
+    """A log's value as a number; NaN where it holds none, and infinity where it makes no sense.
+
+    Infinity is out of every range, so that the cell is refused with its place.
+    """
+    if isinstance(value, str):
+        if value in options.mapping:
+            mapped = options.mapping[value]
+            return math.nan if mapped is None else mapped
+        lower = value.strip().lower()
+        if lower in _BLANK:
+            return math.nan
+        if lower in ("true", "false"):
+            return float(lower == "true")
+        return float(value) if scores.is_number(value) else math.inf
+    if value is None:
+        return math.nan
+    return float(value) if isinstance(value, bool | int | float) else math.inf
+
+
+def right_choice(logprobs: Sequence[float], right: Sequence[int]) -> float:
+    """Probability of the right choices among all, from their log-probabilities; NaN if undefined."""
+    top = max(logprobs, default=math.nan)
+    if not math.isfinite(top) or not right or any(not 0 <= k < len(logprobs) for k in right):
+        return math.nan
+    weights = [math.exp(value - top) for value in logprobs]
+    return sum(weights[k] for k in set(right)) / sum(weights)
+
+
+class Answers:
+    """Grows answer by answer, and becomes a block."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self.hashes: list[str] = []
+        self.native: list[str] = []
+        self.subtasks: list[str] = []
+        self._values = array("d")
+        self._states = array("B")
+        self._rows = array("q")
+        self._repeats = array("q")
+        self._confidences = array("d")
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def add(
+        self,
+        name: str,
+        value: float,
+        row: int,
+        *,
+        state: int | None = None,
+        repeat: int = 0,
+        confidence: float = math.nan,
+    ) -> None:
+        """One answer; without a state it is scored unless its value is NaN."""
+        self.names.append(name)
+        self._values.append(value)
+        self._states.append((UNSCORED if value != value else SCORED) if state is None else state)
+        self._rows.append(row)
+        self._repeats.append(repeat)
+        self._confidences.append(confidence)
+
+    def block(self, model: str, source: str, *, task: str = "", unit: str = "record") -> Block:
+        """The block of all answers so far."""
+        rows = np.array(self._rows, dtype=np.int64)
+        repeats = np.array(self._repeats, dtype=np.int64)
+        confidences = np.array(self._confidences)
+        return Block(
+            model=model,
+            source=source,
+            names=self.names,
+            values=np.array(self._values),
+            place=lambda i: f"{source}, {unit} {rows[i]}",
+            states=np.array(self._states, dtype=np.uint8),
+            repeats=repeats if repeats.any() else None,
+            subtasks=self.subtasks or task or None,
+            hashes=self.hashes or None,
+            confidences=None if np.isnan(confidences).all() else confidences,
+            task=task,
+            native=self.native or None,
+        )
+
+
+def floats(values: object) -> NDArray[np.float64] | None:
+    """A list of numbers, or None when it is anything else."""
+    if not isinstance(values, list) or not all(isinstance(v, int | float) for v in values):
+        return None
+    return np.array(values, dtype=np.float64)

@@ -1,0 +1,187 @@
+"""The files in a zip or tar, each readable from its start; nothing is written under their names."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import struct
+import tarfile
+import zipfile
+from collections.abc import Callable, Iterator
+from typing import IO, TYPE_CHECKING, cast
+
+import pyarrow as pa
+
+from service.errors import TooLarge
+from service.ingest.faults import quoted, refuse
+from service.ingest.options import Limits
+from service.ingest.streams import BROKEN, broken
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+ZIP = b"PK\x03\x04"
+EMPTY_ZIP = b"PK\x05\x06"
+_ZSTD_METHOD = 93
+_LOCAL_HEADER = struct.Struct("<4s22xHH")
+_ZIP64 = b"PK\x06\x06"
+_END = struct.Struct("<12xI")
+_END64 = struct.Struct("<40xQ")
+_IN_ZIP64 = 0xFFFFFFFF
+_TAIL = 66_000
+_ENTRY_BYTES = 400
+_TAR_MAGIC_AT = 257
+
+Open = Callable[[], IO[bytes]]
+
+
+class Zip:
+    """A zip archive, with the entries Inspect compresses with zstd (method 93)."""
+
+    def __init__(self, stream: io.BufferedReader, name: str, limits: Limits) -> None:
+        """Read the directory.
+
+        Raises
+        ------
+        InvalidUpload
+            It is no zip archive, or holds a name twice.
+        TooLarge
+            It has more entries than `limits.files`.
+        """
+        self._name, self._stream = name, stream
+        _check_directory(stream, name, limits)
+        try:
+            self._zip = zipfile.ZipFile(stream)
+        except (struct.error, ValueError, *BROKEN) as error:
+            raise refuse(f"{name} is a broken zip archive: {error}; send it again", "zip") from None
+        infos = [info for info in self._zip.infolist() if not info.is_dir()]
+        _check_names([info.filename for info in infos], name, limits)
+        self.entries = {info.filename: info for info in infos}
+
+    def open(self, entry: str) -> IO[bytes]:
+        """A stream of the entry's content, never longer than the directory says.
+
+        Raises
+        ------
+        InvalidUpload
+            The entry is encrypted, broken or compressed in an unknown way.
+        """
+        info = self.entries[entry]
+        try:
+            if info.compress_type == _ZSTD_METHOD and not info.flag_bits & 1:
+                return self._zstd(info)
+            return self._zip.open(info)
+        except (RuntimeError, *BROKEN) as error:
+            raise broken(f"{self._name}: {entry}", error) from None
+
+    def read(self, entry: str, most: int) -> bytes:
+        """The whole content of a small entry.
+
+        Raises
+        ------
+        TooLarge
+            It is larger than `most` bytes.
+        """
+        if self.entries[entry].file_size > most:
+            raise TooLarge(
+                f"{self._name}: {entry} has more than {most:,} bytes, the most this service reads at once"
+            )
+        with self.open(entry) as stream:
+            try:
+                return stream.read(most)
+            except BROKEN as error:
+                raise broken(f"{self._name}: {entry}", error) from None
+
+    def _zstd(self, info: zipfile.ZipInfo) -> IO[bytes]:
+        self._stream.seek(info.header_offset)
+        magic, name_length, extra_length = _LOCAL_HEADER.unpack(self._stream.read(_LOCAL_HEADER.size))
+        if magic != ZIP:
+            raise zipfile.BadZipFile("no entry where the directory says")
+        start = info.header_offset + _LOCAL_HEADER.size + name_length + extra_length
+        packed = io.BufferedReader(_Slice(self._stream, start, info.compress_size))
+        return cast(IO[bytes], pa.CompressedInputStream(pa.PythonFile(packed, mode="r"), "zstd"))
+
+
+class _Slice(io.RawIOBase):
+    """Part of a stream others read too: it seeks before every read."""
+
+    def __init__(self, stream: io.BufferedReader, start: int, size: int) -> None:
+        super().__init__()
+        self._stream, self._at, self._end = stream, start, start + size
+
+    def readinto(self, buffer: WriteableBuffer, /) -> int:
+        """Fill the buffer as far as the part goes."""
+        view = memoryview(buffer).cast("B")
+        self._stream.seek(self._at)
+        chunk = self._stream.read(min(len(view), self._end - self._at))
+        self._at += len(chunk)
+        view[: len(chunk)] = chunk
+        return len(chunk)
+
+    def readable(self) -> bool:
+        """True."""
+        return True
+
+
+def is_tar(head: bytes) -> bool:
+    """Whether these are the first bytes of a tar archive."""
+    return head[_TAR_MAGIC_AT : _TAR_MAGIC_AT + 5] == b"ustar"
+
+
+def tar(stream: io.BufferedReader, name: str, limits: Limits) -> dict[str, Open]:
+    """How to open each regular file of a tar archive.
+
+    Raises
+    ------
+    InvalidUpload, TooLarge
+        As `Zip`.
+    """
+    try:
+        archive = tarfile.TarFile(fileobj=stream)
+        members = list(_regular(archive, name, limits))
+    except (tarfile.TarError, ValueError, *BROKEN) as error:
+        raise refuse(f"{name} is a broken tar archive: {error}; send it again", "tar") from None
+    _check_names([member.name for member in members], name, limits)
+    return {member.name: _opener(archive, member) for member in members}
+
+
+def _regular(archive: tarfile.TarFile, name: str, limits: Limits) -> Iterator[tarfile.TarInfo]:
+    for count, member in enumerate(archive):
+        if count >= 2 * limits.files:
+            raise _too_many(name, limits)
+        if member.isreg():
+            yield member
+
+
+def _opener(archive: tarfile.TarFile, member: tarfile.TarInfo) -> Open:
+    return lambda: cast(IO[bytes], archive.extractfile(member))
+
+
+def _check_directory(stream: io.BufferedReader, name: str, limits: Limits) -> None:
+    """Refuse a directory too long to hold before it is read."""
+    size = stream.seek(0, io.SEEK_END)
+    stream.seek(max(0, size - _TAIL))
+    tail = stream.read(_TAIL)
+    stream.seek(0)
+    with contextlib.suppress(struct.error):
+        (length,) = _END.unpack_from(tail, tail.rfind(EMPTY_ZIP))
+        if length == _IN_ZIP64:
+            (length,) = _END64.unpack_from(tail, tail.rfind(_ZIP64))
+        if length > _ENTRY_BYTES * limits.files:
+            raise _too_many(name, limits)
+
+
+def _check_names(names: list[str], archive: str, limits: Limits) -> None:
+    if len(names) > limits.files:
+        raise _too_many(archive, limits)
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise refuse(
+                f"{archive} holds {quoted(name)} twice; keep one", "duplicate_file", [(name, "twice")]
+            )
+        seen.add(name)
+
+
+def _too_many(name: str, limits: Limits) -> TooLarge:
+    return TooLarge(f"{name} holds more than {limits.files:,} files, the most this service accepts")

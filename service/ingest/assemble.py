@@ -1,0 +1,274 @@
+"""Blocks → a grid, in one place for all formats.
+
+Nothing is overwritten: an answer given twice for the same model, example and repeat is an
+error that names both places. A cell is the mean over repeats; an absent one was not run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from service.engine.matrix import Scores
+from service.errors import InvalidUpload, TooLarge
+from service.ingest import claims, ids, matching, scores
+from service.ingest.context import Context
+from service.ingest.faults import listed, quoted, refuse
+from service.ingest.options import Options
+from service.ingest.records import Block, Floats, Place
+from service.ingest.upload import ERRORED, NOT_RUN, SCORED, UNSCORED, Grid, Native
+
+_MOST_REPEATS = 65_535
+
+
+def assemble(blocks: Iterable[Block], tool: str, context: Context) -> Grid:
+    """One grid of all blocks.
+
+    Parameters
+    ----------
+    tool : str
+        Name of the format, for `Native`.
+
+    Raises
+    ------
+    InvalidUpload
+        An answer occurs twice, a score is out of range, or models disagree about an example.
+    TooLarge
+        There are more models, examples or cells than the limits allow.
+    """
+    columns = _Columns()
+    parts: dict[str, list[_Part]] = {}
+    for block in blocks:
+        if block.model not in parts:
+            ids.check(block.model, "model", block.source, context.limits)
+        parts.setdefault(block.model, []).append(_part(block, columns, context))
+        _check_size(len(parts), len(columns.index), context)
+    if not parts:
+        raise _nothing(context)
+    grid = _grid(parts, columns, context)
+    claims.compare(grid, {model: [p.claim for p in ps] for model, ps in parts.items()}, context)
+    if len({part.source for ps in parts.values() for part in ps}) > 1:
+        matching.check_versions(grid, _known(parts, grid), context)
+    grid.native = columns.native(tool)
+    grid.warnings = context.warnings
+    return grid
+
+
+def _nothing(context: Context) -> InvalidUpload:
+    if context.tasks and context.options.subtask is not None:
+        tasks = listed(sorted(set(context.tasks)), 20)
+        detail = f"no log is of the task or group {quoted(context.options.subtask)}; the tasks are {tasks}"
+        return refuse(detail, "no_such_task", [("/subtask", quoted(context.options.subtask))])
+    return refuse("the upload holds no answers; send the per-example log", "no_rows")
+
+
+@dataclass(slots=True, eq=False)
+class _Part:
+    """What is kept of a block: its answers by column, as small as they go."""
+
+    source: str
+    place: Place
+    columns: NDArray[np.int32]
+    values: Scores
+    states: NDArray[np.uint8]
+    repeats: NDArray[np.int64] | None
+    counts: NDArray[np.int64] | None
+    confidences: NDArray[np.float32] | None
+    claim: claims.Claim
+
+
+@dataclass(slots=True, eq=False)
+class _Columns:
+    """Every example seen, in order, with what the blocks say of it."""
+
+    index: dict[str, int] = field(default_factory=dict)
+    subtasks: list[str | None] = field(default_factory=list)
+    hashes: list[str | None] = field(default_factory=list)
+    tasks: list[str] = field(default_factory=list)
+    natives: list[str | None] = field(default_factory=list)
+    _last: tuple[Sequence[str], NDArray[np.int64]] = ((), np.zeros(0, dtype=np.int64))
+
+    def of(self, block: Block, context: Context) -> NDArray[np.int64]:
+        """The column of each name in the block; new names become columns."""
+        if block.names is self._last[0] and block.hashes is None:
+            return self._last[1]
+        before, index = len(self.index), self.index
+        columns = np.array([index.setdefault(name, len(index)) for name in block.names], dtype=np.int64)
+        fresh = np.unique(columns[columns >= before], return_index=True)[1]
+        new = np.flatnonzero(columns >= before)[fresh]
+        for i in new.tolist():
+            self._add(block, i, context)
+        matching.check_content(block, columns, self.hashes, self.subtasks)
+        self._last = block.names, columns
+        return columns
+
+    def _add(self, block: Block, i: int, context: Context) -> None:
+        ids.check(block.names[i], "example", block.place(i), context.limits)
+        subtasks = block.subtasks
+        self.subtasks.append(subtasks if subtasks is None or isinstance(subtasks, str) else subtasks[i])
+        self.hashes.append(None if block.hashes is None else block.hashes[i])
+        self.tasks.append(block.task)
+        self.natives.append(None if block.native is None else block.native[i])
+
+    def native(self, tool: str) -> Native | None:
+        """The tool's own ids, if it gave one for every example."""
+        known = [name for name in self.natives if name is not None]
+        return Native(tool, tuple(self.tasks), tuple(known)) if len(known) == len(self.natives) else None
+
+
+def _part(block: Block, columns: _Columns, context: Context) -> _Part:
+    where = scores.Where(
+        place=lambda _, j: block.place(j),
+        model=lambda *_: block.model,
+        example=lambda _, j: block.names[j if block.codes is None else int(block.codes[j])],
+    )
+    told = np.where(np.isnan(block.values), UNSCORED, SCORED) if block.states is None else block.states
+    options = Options() if block.scaled else context.options
+    found = scores.from_numbers(block.values[None], (told != SCORED)[None], options, where)
+    states = np.zeros(len(told), dtype=np.uint8) if found.states is None else found.states[0]
+    states = np.where(told != SCORED, told, states).astype(np.uint8)
+    values = np.where(states == SCORED, found.values[0], 0)
+    at = columns.of(block, context)
+    trust = block.confidences
+    return _Part(
+        source=block.source,
+        place=block.place,
+        columns=(at if block.codes is None else at[block.codes]).astype(np.int32),
+        values=values.astype(np.uint8) if np.isin(values, (0, 1)).all() else values,
+        states=states,
+        repeats=block.repeats,
+        counts=block.counts,
+        confidences=None if trust is None else trust.astype(np.float32),
+        claim=claims.of(block, values, states, options.scale),
+    )
+
+
+def _known(parts: dict[str, list[_Part]], grid: Grid) -> NDArray[np.bool_]:
+    """Which examples each model's logs name at all, run or not, shape (M, N)."""
+    known = np.zeros(grid.values.shape, dtype=bool)
+    for i, ps in enumerate(parts.values()):
+        for part in ps:
+            known[i, part.columns] = True
+    return known
+
+
+def _check_size(n_models: int, n_examples: int, context: Context) -> None:
+    limits = context.limits
+    if n_models > limits.models or n_examples > limits.examples or n_models * n_examples > limits.cells:
+        raise TooLarge(
+            f"the upload has at least {n_models:,} models and {n_examples:,} examples; this service accepts "
+            f"{limits.models:,} and {limits.examples:,}, and {limits.cells:,} cells"
+        )
+
+
+def _grid(parts: dict[str, list[_Part]], columns: _Columns, context: Context) -> Grid:
+    everything = [part for ps in parts.values() for part in ps]
+    shape = (len(parts), len(columns.index))
+    plain = all(part.values.dtype == np.uint8 and part.counts is part.repeats is None for part in everything)
+    grid = Grid(
+        models=list(parts),
+        examples=list(columns.index),
+        values=np.zeros(shape, dtype=np.uint8) if plain else np.zeros(shape),
+        states=np.full(shape, NOT_RUN, dtype=np.uint8),
+        repeats=None if plain else np.zeros(shape, dtype=np.uint16),
+        hashes=columns.hashes if any(columns.hashes) else None,
+    )
+    trusted = _trusted(everything, context)
+    grid.confidences = np.zeros(shape, dtype=np.float32) if trusted else None
+    for i, (model, ps) in enumerate(parts.items()):
+        _fill(grid, i, _Row.of(model, ps, grid.examples, trusted))
+    subtasks = [name for name in columns.subtasks if name is not None]
+    if len(subtasks) == shape[1] and len(set(subtasks)) > 1:
+        grid.subtasks = subtasks
+    return grid
+
+
+def _trusted(parts: Sequence[_Part], context: Context) -> bool:
+    """Whether every scored answer comes with a confidence."""
+    some = [p for p in parts if p.confidences is not None and np.isfinite(p.confidences).any()]
+    if not some:
+        return False
+    gaps = [p for p in parts if p.confidences is None or np.isnan(p.confidences[p.states == SCORED]).any()]
+    if gaps:
+        context.warn(
+            f"the confidences are left out, since some answers have none (first in {gaps[0].source}); "
+            "methods that need them cannot run on this matrix"
+        )
+    return not gaps
+
+
+@dataclass(slots=True, eq=False)
+class _Row:
+    """All answers of one model, end to end."""
+
+    columns: NDArray[np.int32]
+    states: NDArray[np.uint8]
+    values: Scores
+    counts: Floats
+    confidences: NDArray[np.float32] | None
+
+    @classmethod
+    def of(cls, model: str, parts: Sequence[_Part], examples: Sequence[str], trusted: bool) -> _Row:
+        """The parts joined, once it is sure that none repeats another."""
+        columns = np.concatenate([part.columns for part in parts])
+        repeats = np.concatenate([_or(part.repeats, part, 0) for part in parts])
+        _check_once(model, parts, examples, columns, repeats)
+        return cls(
+            columns=columns,
+            states=np.concatenate([part.states for part in parts]),
+            values=np.concatenate([part.values for part in parts]),
+            counts=np.concatenate([_or(part.counts, part, 1) for part in parts]),
+            confidences=np.concatenate([c for part in parts if (c := part.confidences) is not None])
+            if trusted
+            else None,
+        )
+
+    def sums(self, weights: NDArray[np.generic], width: int) -> Floats:
+        """Weights of the scored answers, added up by column."""
+        scored = self.states == SCORED
+        total = np.bincount(self.columns[scored], weights[scored].astype(np.float64), minlength=width)
+        return total.astype(np.float64)
+
+
+def _fill(grid: Grid, i: int, row: _Row) -> None:
+    """One model's cells: means over repeats, and the best state of its answers."""
+    width = len(grid.examples)
+    counts = row.sums(row.counts, width)
+    some = counts > 0
+    grid.values[i, some] = row.sums(row.values * row.counts, width)[some] / counts[some]
+    if grid.confidences is not None and row.confidences is not None:
+        grid.confidences[i, some] = row.sums(row.confidences * row.counts, width)[some] / counts[some]
+    if grid.states is not None:
+        for state in (UNSCORED, ERRORED, SCORED):
+            grid.states[i, row.columns[row.states == state]] = state
+    if grid.repeats is not None:
+        grid.repeats[i] = np.minimum(counts, _MOST_REPEATS).astype(np.uint16)
+
+
+def _or(given: NDArray[np.generic] | None, part: _Part, default: float) -> Floats:
+    return np.full(len(part.columns), float(default)) if given is None else given.astype(np.float64)
+
+
+def _check_once(
+    model: str, parts: Sequence[_Part], examples: Sequence[str], columns: NDArray[np.int32], repeats: Floats
+) -> None:
+    """Refuse two answers to one example in one repeat, naming both places."""
+    if np.bincount(columns).max(initial=0) <= 1:
+        return
+    order = np.lexsort((np.arange(len(columns)), repeats, columns))
+    again = np.flatnonzero((np.diff(columns[order]) == 0) & (np.diff(repeats[order]) == 0))
+    if not again.size:
+        return
+    pair = again[np.argmin(order[again])]
+    answers = [(part, i) for part in parts for i in range(len(part.columns))]
+    (a, i), (b, j) = answers[order[pair]], answers[order[pair + 1]]
+    differ = "different scores" if a.values[i] != b.values[j] else "the same score"
+    name, one, two = quoted(examples[columns[order[pair]]]), a.place(i), b.place(j)
+    detail = (
+        f"model {quoted(model)} answers example {name} twice, with {differ}: {one} and {two} "
+        f"({again.size} such answers); keep one of them, or give each repeat its number"
+    )
+    raise refuse(detail, "duplicate_answer", [(one, name), (two, name)])

@@ -1,0 +1,96 @@
+"""A log's own account of itself, beside what is in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from service.ingest.context import Context
+from service.ingest.faults import quoted
+from service.ingest.options import Scale
+from service.ingest.records import Block, Floats
+from service.ingest.upload import SCORED, Grid
+
+ROUNDING = 5e-4
+"""Means that differ by no more were rounded for people."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What one block says and what it holds.
+
+    Attributes
+    ----------
+    answers, scored : int
+    mean : float
+        Of the scored answers.
+    reported : float or None
+        The tool's own mean, as a fraction.
+    """
+
+    label: str
+    answers: int
+    scored: int
+    mean: float
+    reported: float | None
+    ran: int | None
+    total: int | None
+    prefix: bool
+
+
+def of(block: Block, values: Floats, states: NDArray[np.uint8], scale: Scale | None) -> Claim:
+    """The claim of a block whose answers became these scores."""
+    scored = states == SCORED
+    reported = block.reported
+    if reported is not None and scale is not None:
+        reported = (reported - scale.worst) / (scale.best - scale.worst)
+    distinct = len(set(block.names)) if block.codes is None else len(np.unique(block.codes))
+    return Claim(
+        label=f"model {quoted(block.model)}" + (f", {block.task}" if block.task else ""),
+        answers=distinct,
+        scored=int(scored.sum()),
+        mean=float(values[scored].mean()) if scored.any() else float("nan"),
+        reported=reported,
+        ran=block.ran,
+        total=block.total,
+        prefix=block.total is not None and block.total > distinct and _is_prefix(block),
+    )
+
+
+def compare(grid: Grid, claims: Mapping[str, Sequence[Claim]], context: Context) -> None:
+    """Note each model's reported mean; warn where a log and its own account differ."""
+    for model, own in claims.items():
+        for claim in own:
+            _warn(claim, context)
+        known = [(c.reported, c.scored) for c in own if c.reported is not None and c.scored]
+        if len(known) == len(own):
+            size = sum(n for _, n in known)
+            grid.reported[model] = sum(mean * n for mean, n in known) / size
+
+
+def _warn(claim: Claim, context: Context) -> None:
+    if claim.ran is not None and claim.ran != claim.answers:
+        context.warn(f"{claim.label}: the log says that {claim.ran} examples ran and holds {claim.answers}")
+    elif claim.prefix:
+        context.warn(
+            f"{claim.label}: the log holds the first {claim.answers} of {claim.total} examples; a prefix of "
+            "a benchmark sorted by subtask does not stand for the whole"
+        )
+    if claim.reported is None or not claim.scored or abs(claim.reported - claim.mean) <= ROUNDING:
+        return
+    wrong = claim.mean * claim.scored / max(claim.answers, claim.total or 0, claim.ran or 0)
+    why = "; it counts missing answers as wrong" if abs(wrong - claim.reported) <= ROUNDING else ""
+    here, there = f"{claim.mean:.4f}", f"{claim.reported:.4f}"
+    context.warn(f"{claim.label}: the mean here is {here}, by the tool's own account {there}{why}")
+
+
+def _is_prefix(block: Block) -> bool:
+    """Whether the tool's ids are the first so many whole numbers."""
+    native = block.native
+    if native is None or not all(name.isascii() and name.isdigit() for name in native):
+        return False
+    numbers = sorted({int(name) for name in native})
+    return numbers[0] in (0, 1) and numbers[-1] - numbers[0] == len(numbers) - 1

@@ -1,0 +1,204 @@
+"""Logs in JSON, read record by record: NaN counts as null, a key twice and bad bytes are refused."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from typing import IO, TYPE_CHECKING, Any
+
+import ijson
+import orjson
+
+from service.errors import TooLarge
+from service.ingest import strict
+from service.ingest.faults import refuse
+from service.ingest.options import Limits
+from service.ingest.source import File
+from service.ingest.streams import CHUNK, too_large_document
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+Record = dict[str, Any]
+WHOLE = 16 << 20
+"""Documents up to this size are parsed at once; larger ones are streamed."""
+
+_DEPTH = 500
+_SPECIAL = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|-?Infinity|NaN', re.DOTALL)
+_WORD = len("-Infinity")
+_BOM = b"\xef\xbb\xbf"
+
+
+def records(file: File, limits: Limits, watched: Sequence[str] | None = None) -> Iterator[tuple[int, Record]]:
+    """The objects of a file with one JSON object a line, each with its line number.
+
+    Parameters
+    ----------
+    watched : sequence of str, optional
+        Keys that decide what a record means: only lines that show one of them twice are
+        searched for a key given twice, which costs more than parsing. None searches all.
+
+    Raises
+    ------
+    InvalidUpload
+        A line is no JSON object, or holds a key twice.
+    TooLarge
+        A line is longer than `limits.record`.
+    """
+    quoted = None if watched is None else [b'"%b"' % key.encode() for key in watched]
+    with file.open() as stream:
+        for number, line in enumerate(iter(lambda: stream.readline(limits.record + 1), b""), start=1):
+            if len(line) > limits.record:
+                raise TooLarge(f"{file.name}: line {number} has more than {limits.record:,} bytes")
+            text = line.removeprefix(_BOM) if number == 1 else line
+            if text.isspace():
+                continue
+            place = f"{file.name}, line {number}"
+            record = _parsed(text, place)
+            if not isinstance(record, dict):
+                raise refuse(f"{place}: this is no JSON object", "json_line", [(place, "no object")])
+            if quoted is None or any(text.count(key) > 1 for key in quoted):
+                strict.check_keys(text, record, place)
+            yield number, record
+
+
+def document(file: File, limits: Limits) -> object:
+    """A whole JSON document.
+
+    Raises
+    ------
+    InvalidUpload
+        It is no JSON, or an object in it holds a key twice.
+    TooLarge
+        It is larger than `limits.document`.
+    """
+    with file.open() as stream:
+        data = stream.read(limits.document + 1)
+    if len(data) > limits.document:
+        raise too_large_document(file.name, limits)
+    return parse(data, file.name)
+
+
+def parse(data: bytes, name: str) -> object:
+    """The document in these bytes; NaN counts as null, a key twice is refused."""
+    data = data.removeprefix(_BOM)
+    value = _parsed(data, name)
+    strict.check_keys(data, value, name)
+    return value
+
+
+def elements(file: File, limits: Limits, *path: str) -> Iterator[object]:
+    """The elements of a list in a document: the root, or what these keys lead to.
+
+    Raises
+    ------
+    InvalidUpload
+        As `document`; in a streamed document a key given twice goes unseen.
+    """
+    with file.open() as stream:
+        small = len(stream.read(WHOLE + 1)) <= WHOLE
+    if small:
+        value = document(file, limits)
+        for key in path:
+            value = mapping(value).get(key)
+        yield from sequence(value)
+    else:
+        yield from _streamed(file, ".".join((*path, "item")))
+
+
+def field(file: File, limits: Limits, key: str) -> object:
+    """One value of the document's root object, None where it has none."""
+    with file.open() as stream:
+        small = len(stream.read(WHOLE + 1)) <= WHOLE
+    if small:
+        return mapping(document(file, limits)).get(key)
+    with contextlib.closing(_streamed(file, key)) as values:
+        return next(values, None)
+
+
+def mapping(value: object) -> Record:
+    """The value if it is an object, else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def sequence(value: object) -> list[Any]:
+    """The value if it is a list, else an empty one."""
+    return value if isinstance(value, list) else []
+
+
+def _streamed(file: File, prefix: str) -> Generator[object, None, None]:
+    try:
+        with file.open() as stream, io.BufferedReader(_WithoutNaN(stream), CHUNK) as clean:
+            yield from ijson.items(ijson.parse(_shallow(clean, file.name)), prefix)
+    except ijson.JSONError as error:
+        text = str(error).splitlines()[0] if str(error) else "it ends too early"
+        raise refuse(f"{file.name} is no JSON: {text}; mend or send it again", "json") from None
+
+
+def _shallow(stream: IO[bytes], name: str) -> Iterable[tuple[str, object]]:
+    """Parser events, as long as they nest within reason."""
+    depth = 0
+    for event in ijson.basic_parse(stream, use_float=True):
+        if event[0] in ("start_map", "start_array"):
+            depth += 1
+            if depth > _DEPTH:
+                raise refuse(f"{name} nests more than {_DEPTH} levels deep", "json")
+        elif event[0] in ("end_map", "end_array"):
+            depth -= 1
+        yield event
+
+
+def _parsed(data: bytes, place: str) -> object:
+    try:
+        return orjson.loads(data)
+    except orjson.JSONDecodeError as error:
+        clean = without_nan(data)
+        if clean == data:
+            raise strict.broken(data, place, error) from None
+    try:
+        return orjson.loads(clean)
+    except orjson.JSONDecodeError as error:
+        raise strict.broken(clean, place, error) from None
+
+
+def without_nan(data: bytes) -> bytes:
+    """The same JSON with null for every NaN and Infinity outside strings."""
+    return _SPECIAL.sub(lambda m: m[0] if m[0][:1] == b'"' else b"null", data)
+
+
+class _WithoutNaN(io.RawIOBase):
+    """A stream of JSON with null for every NaN and Infinity outside strings."""
+
+    def __init__(self, inner: IO[bytes]) -> None:
+        super().__init__()
+        self._inner, self._held, self._ready = inner, b"", b""
+
+    def readinto(self, buffer: WriteableBuffer, /) -> int:
+        """Fill the buffer with cleaned bytes."""
+        view = memoryview(buffer).cast("B")
+        while not self._ready:
+            chunk = self._inner.read(CHUNK)
+            data = self._held + chunk
+            cut = _safe(data) if chunk else len(data)
+            self._held, self._ready = data[cut:], without_nan(data[:cut])
+            if not chunk:
+                break
+        out, self._ready = self._ready[: len(view)], self._ready[len(view) :]
+        view[: len(out)] = out
+        return len(out)
+
+    def readable(self) -> bool:
+        """True."""
+        return True
+
+
+def _safe(data: bytes) -> int:
+    """Where the data may be cut: not within a string, not within a word."""
+    cut = 0
+    for match in _SPECIAL.finditer(data):
+        if match.end() == len(data):
+            return match.start()
+        cut = match.end()
+    return max(cut, len(data) - _WORD)

@@ -1,0 +1,214 @@
+"""A long table, one score a row → blocks, one a model."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from service.ingest import choose, scores
+from service.ingest.columns import Long
+from service.ingest.context import Context
+from service.ingest.faults import quoted, refuse
+from service.ingest.records import Block, Place
+
+Codes = NDArray[np.int64]
+
+
+class Coded(NamedTuple):
+    """A column of text: its distinct words and each row's index into them, −1 for none."""
+
+    words: list[str]
+    codes: Codes
+
+
+class Coder:
+    """Builds a `Coded` value by value."""
+
+    def __init__(self) -> None:
+        self._index: dict[str, int] = {}
+        self._codes = array("q")
+
+    def add(self, word: str | None) -> None:
+        """The next row's word."""
+        self._codes.append(-1 if word is None else self._index.setdefault(word, len(self._index)))
+
+    def done(self) -> Coded:
+        """The column."""
+        return Coded(list(self._index), np.array(self._codes, dtype=np.int64))
+
+
+def coded(column: pa.ChunkedArray) -> Coded:
+    """The text of an Arrow column."""
+    if not pa.types.is_dictionary(column.type):
+        column = column.cast(pa.string()).dictionary_encode()
+    merged = column.unify_dictionaries()
+    words = merged.chunk(0).dictionary.to_pylist() if merged.num_chunks else []
+    codes = [pc.fill_null(chunk.indices.cast(pa.int64()), -1).to_numpy() for chunk in merged.chunks]
+    return Coded(words, np.concatenate([np.zeros(0, dtype=np.int64), *codes]))
+
+
+def blocks(
+    table: Mapping[str, Coded], roles: Long, source: str, place: Place, context: Context
+) -> Iterator[Block]:
+    """The answers of each model.
+
+    Parameters
+    ----------
+    table : mapping of str to Coded
+        The columns `roles` names.
+    place : callable
+        From a row to where it is.
+
+    Raises
+    ------
+    InvalidUpload
+        A row lacks its model or example, or its score is none.
+    """
+    rows = _chosen_rows(table, roles, source, context)
+    part = {name: Coded(column.words, column.codes[rows]) for name, column in table.items()}
+
+    def at(i: int) -> str:
+        return place(int(rows[i]))
+
+    models = _required(part[roles.model], "model", at)
+    names, codes, subtasks = _examples(part, roles, at)
+    values, states = _scores(part, roles, models, Coded(names, codes), at, context)
+    whole = Block("", source, names, values, at, codes, states, subtasks=subtasks, scaled=True)
+    whole.repeats = None if roles.repeat is None else part[roles.repeat].codes
+    if roles.count is not None:
+        whole.counts = np.maximum(_numbers(part[roles.count], 1, "count", at), 1).astype(np.int64)
+    if roles.confidence is not None:
+        whole.confidences = _numbers(part[roles.confidence], np.nan, "confidence", at)
+    yield from _by_model(whole, models)
+
+
+def _by_model(whole: Block, models: Coded) -> Iterator[Block]:
+    order = np.argsort(models.codes, kind="stable")
+    ends = np.cumsum(np.bincount(models.codes, minlength=len(models.words)))
+    for model, mine in zip(models.words, np.split(order, ends[:-1]), strict=True):
+        if len(mine):
+            yield _taken(whole, model, mine)
+
+
+def _taken(whole: Block, model: str, mine: Codes) -> Block:
+    return replace(
+        whole,
+        model=model,
+        values=whole.values[mine],
+        place=lambda i: whole.place(int(mine[i])),
+        codes=None if whole.codes is None else whole.codes[mine],
+        states=None if whole.states is None else whole.states[mine],
+        repeats=None if whole.repeats is None else whole.repeats[mine],
+        counts=None if whole.counts is None else whole.counts[mine],
+        confidences=None if whole.confidences is None else whole.confidences[mine],
+    )
+
+
+def _chosen_rows(table: Mapping[str, Coded], roles: Long, source: str, context: Context) -> Codes:
+    """Rows of the one metric and filter wanted."""
+    rows = np.arange(len(table[roles.model].codes))
+    options = context.options
+    for kind, column, wanted in (
+        ("metric", roles.metric, options.metric),
+        ("filter", roles.filter, options.filter),
+    ):
+        if column is not None and column != roles.score:
+            words, codes = table[column]
+            present = [words[k] for k in np.unique(codes[rows]).tolist() if k >= 0]
+            if present:
+                rows = rows[codes[rows] == words.index(choose.one(present, wanted, kind, source))]
+    return rows
+
+
+def _required(column: Coded, kind: str, at: Place) -> Coded:
+    empty = np.flatnonzero(column.codes < 0)
+    if empty.size:
+        place = at(int(empty[0]))
+        raise refuse(
+            f"{place}: the {kind} has no name; give every {kind} one", "empty_id", [(place, "empty")]
+        )
+    return column
+
+
+def _examples(
+    table: Mapping[str, Coded], roles: Long, at: Place
+) -> tuple[list[str], Codes, list[str] | None]:
+    """Example names, with their benchmark before them when there are several; and their subtasks."""
+    words, codes = _required(table[roles.example], "example", at)
+    group = None
+    if roles.benchmark is not None and len(np.unique(table[roles.benchmark].codes)) > 1:
+        group = _required(table[roles.benchmark], "benchmark", at)
+        pairs, codes = np.unique(group.codes * len(words) + codes, return_inverse=True)
+        words = [f"{group.words[p // len(words)]}/{words[p % len(words)]}" for p in pairs.tolist()]
+    if roles.subtask is not None:
+        group = _required(table[roles.subtask], "subtask", at)
+    return words, codes, None if group is None else _subtasks(words, codes, group, at)
+
+
+def _subtasks(names: list[str], codes: Codes, group: Coded, at: Place) -> list[str]:
+    """The one subtask of each example."""
+    first = np.full(len(names), -1, dtype=np.int64)
+    first[codes[::-1]] = group.codes[::-1]
+    clash = np.flatnonzero(first[codes] != group.codes)
+    if clash.size:
+        i = int(clash[0])
+        name, one, other = names[codes[i]], group.words[first[codes[i]]], group.words[group.codes[i]]
+        detail = (
+            f"{at(i)}: example {quoted(name)} is in subtask {quoted(other)} here and in {quoted(one)} before"
+        )
+        raise refuse(f"{detail}; an example has one subtask", "subtasks", [(at(i), quoted(other))])
+    return [group.words[k] if k >= 0 else "" for k in first.tolist()]
+
+
+def _scores(
+    table: Mapping[str, Coded], roles: Long, models: Coded, examples: Coded, at: Place, context: Context
+) -> tuple[NDArray[np.float64], NDArray[np.uint8] | None]:
+    where = scores.Where(
+        place=lambda _, j: at(j),
+        model=lambda _, j: models.words[models.codes[j]],
+        example=lambda _, j: examples.words[examples.codes[j]],
+    )
+    if roles.correct is not None and roles.count is not None and roles.score != "score":
+        right = _numbers(table[roles.correct], np.nan, "correct", at)
+        share = right / np.maximum(_numbers(table[roles.count], 1, "count", at), 1)
+        cells = scores.from_numbers(share[None], np.isnan(share)[None], context.options, where)
+    else:
+        words, codes = table[roles.score]
+        gone = codes < 0
+        cells = scores.from_words(
+            words or [""], np.where(gone, 0, codes)[None], gone[None], context.options, where
+        )
+    states = None if cells.states is None else cells.states[0]
+    return cells.values[0].astype(np.float64), states
+
+
+def _numbers(column: Coded, empty: float, what: str, at: Place) -> NDArray[np.float64]:
+    """Numbers of a column that is no score."""
+    parsed = [_number(word) for word in column.words]
+    values = np.array([*parsed, empty], dtype=np.float64)[column.codes]
+    bad = np.isnan(np.array([*parsed, 0.0])[column.codes])
+    if bad.any():
+        i = int(np.flatnonzero(bad)[0])
+        word = column.words[column.codes[i]]
+        raise refuse(f"{at(i)}: the {what} {quoted(word)} is no number", what, [(at(i), quoted(word))])
+    return values
+
+
+def _number(word: str) -> float:
+    return float(word) if scores.is_number(word) else float("nan")
+
+
+def columns_of(records: Iterable[tuple[int, Mapping[str, object]]], used: list[str]) -> dict[str, Coded]:
+    """The named fields of records, as text."""
+    coders = {name: Coder() for name in used}
+    for _, record in records:
+        for name, coder in coders.items():
+            coder.add(scores.text(record.get(name)))
+    return {name: coder.done() for name, coder in coders.items()}

@@ -1,0 +1,113 @@
+"""A first look at a matrix: what in it may mislead whoever draws conclusions from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from service.engine.matrix import Matrix
+from service.ingest.faults import listed, quoted
+
+FALSE_ALARMS = 0.05
+"""Share of the examples called mislabelled that may be so by chance alone (Benjamini–Hochberg)."""
+
+COVERAGE = 0.5
+_FEWEST_MODELS = 8
+
+
+def warnings(matrix: Matrix, hashes: Sequence[str | None] | None) -> list[str]:
+    """Everything worth telling, one sentence each."""
+    return [
+        *_constant(matrix),
+        *_identical(matrix),
+        *_mislabelled(matrix),
+        *_repeated(matrix, hashes),
+        *_coverage(matrix),
+    ]
+
+
+def _constant(matrix: Matrix) -> Iterator[str]:
+    constant = np.flatnonzero(matrix.constant) if len(matrix.models) > 1 else np.zeros(0, dtype=int)
+    if constant.size:
+        shown = listed([matrix.examples[j] for j in constant.tolist()], 3)
+        yield (
+            f"{constant.size} of {len(matrix.examples)} examples have one and the same score for all models "
+            f"({shown}); they tell no two models apart"
+        )
+
+
+def _identical(matrix: Matrix) -> Iterator[str]:
+    gone = np.zeros((len(matrix.models), 0)) if matrix.missing is None else matrix.missing
+    groups: dict[bytes, list[str]] = {}
+    for i, model in enumerate(matrix.models):
+        groups.setdefault(matrix.scores[i].tobytes() + gone[i].tobytes(), []).append(model)
+    same = [group for group in groups.values() if len(group) > 1]
+    if same:
+        count = sum(len(group) - 1 for group in same)
+        shown = "; ".join(" = ".join(quoted(name) for name in group[:3]) for group in same[:3])
+        yield f"{count} models have exactly the scores of another ({shown}); are they different models?"
+
+
+def item_rest(matrix: Matrix) -> NDArray[np.float64]:
+    """Correlation over models of each example's score with the mean of the model's others.
+
+    Returns
+    -------
+    ndarray, shape (N,)
+        NaN where it is undefined: an example or the rest constant over the models it was asked.
+    """
+    there = np.ones(matrix.scores.shape) if matrix.missing is None else (~matrix.missing).astype(np.float64)
+    scores = matrix.scores * there
+    others = there.sum(axis=1, keepdims=True) - there
+    rest = np.divide(
+        scores.sum(axis=1, keepdims=True) - scores, others, out=np.zeros_like(scores), where=others > 0
+    )
+    n = there.sum(axis=0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        x = (scores - scores.sum(axis=0) / n) * there
+        y = (rest - (rest * there).sum(axis=0) / n) * there
+        size = np.sqrt((x**2).sum(axis=0) * (y**2).sum(axis=0))
+        return np.where(size > 1e-12, (x * y).sum(axis=0) / size, np.nan)
+
+
+def _mislabelled(matrix: Matrix) -> Iterator[str]:
+    if len(matrix.models) < _FEWEST_MODELS or len(matrix.examples) < 2:
+        return
+    correlation = item_rest(matrix)
+    n = np.full(len(correlation), len(matrix.models))
+    if matrix.missing is not None:
+        n = (~matrix.missing).sum(axis=0)
+    usable = np.isfinite(correlation) & (n > 2)
+    r = np.clip(correlation[usable], -1 + 1e-12, 1 - 1e-12)
+    p = stats.t.cdf(r * np.sqrt((n[usable] - 2) / (1 - r**2)), n[usable] - 2)
+    order = np.argsort(p)
+    passing = np.flatnonzero(p[order] <= FALSE_ALARMS * np.arange(1, len(p) + 1) / max(len(p), 1))
+    if passing.size:
+        flagged = np.flatnonzero(usable)[order[: passing[-1] + 1]]
+        shown = listed([matrix.examples[j] for j in flagged.tolist()])
+        yield (
+            f"{flagged.size} examples go against the rest (negative item–rest correlation: {shown}); "
+            "better models fail them, so their labels may be wrong"
+        )
+
+
+def _repeated(matrix: Matrix, hashes: Sequence[str | None] | None) -> Iterator[str]:
+    known = [h for h in hashes or () if h is not None]
+    again = len(known) - len(set(known))
+    if again:
+        yield f"{again} of {len(matrix.examples)} examples have the same content as another, under another id"
+
+
+def _coverage(matrix: Matrix) -> Iterator[str]:
+    if matrix.missing is None:
+        return
+    share = 1 - matrix.missing.mean(axis=1)
+    low = [matrix.models[i] for i in np.flatnonzero(share < COVERAGE).tolist()]
+    if low:
+        yield (
+            f"models with scores on less than half of the examples: {listed(low)}; "
+            "comparisons with them rest on what they share"
+        )

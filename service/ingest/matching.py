@@ -1,0 +1,86 @@
+"""Whether models answered the same examples: by id, and by content where the log hashes it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from service.ingest.context import Context
+from service.ingest.faults import listed, quoted, refuse
+from service.ingest.records import Block
+from service.ingest.upload import Grid
+
+FOREIGN = 0.05
+"""A model with more than this share of its examples to itself ran another benchmark."""
+
+
+def check_content(
+    block: Block,
+    columns: NDArray[np.int64],
+    hashes: Sequence[str | None],
+    subtasks: Sequence[str | None],
+) -> None:
+    """Refuse a block whose examples are others than those known under the same ids.
+
+    Parameters
+    ----------
+    columns : ndarray of int64, shape (n,)
+        Column of each name in the block.
+    hashes, subtasks : sequence of str or None
+        What is known of each column.
+    """
+    at = columns.tolist()
+    if block.hashes is not None:
+        pairs = zip(at, block.hashes, strict=True)
+        other = [i for i, (c, h) in enumerate(pairs) if h != hashes[c] and hashes[c] is not None]
+        if other:
+            detail = (
+                f"{block.source}: {len(other)} of the {len(at)} examples of model {quoted(block.model)} have "
+                f"another content than the same ids before ({listed([block.names[i] for i in other])}); "
+                "it ran another version of the benchmark"
+            )
+            raise refuse(
+                detail, "other_content", [(block.place(i), quoted(block.names[i])) for i in other[:20]]
+            )
+    if block.subtasks is not None and not isinstance(block.subtasks, str):
+        for i, (c, name) in enumerate(zip(at, block.subtasks, strict=True)):
+            if subtasks[c] != name:
+                detail = (
+                    f"{block.place(i)}: example {quoted(block.names[i])} is in subtask {quoted(name)} here "
+                    f"and in {quoted(subtasks[c] or '')} before; an example has one subtask"
+                )
+                raise refuse(detail, "subtasks", [(block.place(i), quoted(name))])
+
+
+def check_versions(grid: Grid, known: NDArray[np.bool_], context: Context) -> None:
+    """Refuse a model that ran another version of the benchmark than the others.
+
+    Parameters
+    ----------
+    known : ndarray of bool, shape (M, N)
+        Which examples each model's logs name, run or not.
+
+    Raises
+    ------
+    InvalidUpload
+        More than `FOREIGN` of a model's examples are its alone, and it lacks some others have.
+    """
+    if known.all():
+        return
+    alone = known & (known.sum(axis=0) == 1)
+    beyond, lacking, size = alone.sum(axis=1), (~known).sum(axis=1), known.sum(axis=1)
+    odd = np.flatnonzero((beyond > FOREIGN * size) & (lacking > 0))
+    if odd.size and context.options.unmatched == "refuse":
+        i = int(odd[np.argmax(beyond[odd] / size[odd])])
+        own = [grid.examples[j] for j in np.flatnonzero(alone[i]).tolist()]
+        others = [grid.examples[j] for j in np.flatnonzero(~known[i]).tolist()]
+        detail = (
+            f"model {quoted(grid.models[i])} lacks {lacking[i]} examples of the others ({listed(others, 3)}) "
+            f"and has {beyond[i]} that none of them has ({listed(own, 3)}); it ran another version of the "
+            "benchmark. Leave it out, or send unmatched=keep to keep the gaps as missing cells"
+        )
+        raise refuse(
+            detail, "other_version", [(quoted(grid.models[i]), f"lacks {lacking[i]}, beyond {beyond[i]}")]
+        )

@@ -1,0 +1,101 @@
+"""EvalPlus and BigCodeBench results: each task's solutions with a verdict on base and extra tests."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterator, Sequence
+
+from service.ingest import choose, documents, names
+from service.ingest.answers import Answers
+from service.ingest.context import Context
+from service.ingest.documents import Record, mapping, sequence
+from service.ingest.faults import refuse
+from service.ingest.records import Block
+from service.ingest.sniff import Head
+from service.ingest.source import File
+
+_SUFFIXES = ("_eval_results.json", ".eval_results.json", "-eval_results.json")
+_GOOD = "pass"
+
+
+def matches(head: Head) -> bool:
+    """A dated object with eval by task."""
+    return head.shape == "object" and head.has("eval", "date") and not head.has("status")
+
+
+def is_aside(head: Head) -> bool:
+    """Problems and solutions, which hold no verdicts."""
+    return (
+        head.shape in ("lines", "object")
+        and head.has("task_id")
+        and (
+            head.keys <= {"task_id", "solution", "completion", "_identifier"}
+            or head.has("prompt", "entry_point")
+        )
+    )
+
+
+def read(file: File, context: Context) -> Iterator[Block]:
+    """One model's verdicts: `plus`, base and extra tests passed, or `base` where only they ran.
+
+    Raises
+    ------
+    InvalidUpload
+        A task has neither layout, or nothing names the model.
+    """
+    document = mapping(documents.document(file, context.limits))
+    tasks = mapping(document.get("eval"))
+    verdicts = {task: _verdicts(task, value, file) for task, value in tasks.items()}
+    both = any(plus is not None for pairs in verdicts.values() for _, plus in pairs)
+    metric = choose.one(
+        ["plus", "base"] if both else ["base"],
+        context.options.metric or ("plus", "base"),
+        "metric",
+        file.name,
+    )
+    answers = Answers()
+    for row, (task, pairs) in enumerate(verdicts.items(), start=1):
+        for repeat, (base, plus) in enumerate(pairs):
+            right = base and (plus is not False or metric == "base")
+            answers.add(task, float(right), row, repeat=repeat)
+            answers.native.append(task)
+            if isinstance(document.get("hash"), str):
+                answers.hashes.append(f"{task} of {document['hash']}")
+    if not len(answers):
+        raise refuse(f"{file.name} holds no verdicts", "no_rows")
+    block = answers.block(names.model(file, context, None, _stem(file)), file.name, unit="task")
+    reported = mapping(mapping(document.get("pass_at_k")).get(metric)).get("pass@1")
+    block.reported = float(reported) if isinstance(reported, int | float) else None
+    yield block
+
+
+def _verdicts(task: str, value: object, file: File) -> list[tuple[bool, bool | None]]:
+    """Whether each solution passed the base and the extra tests; None where the latter did not run."""
+    if isinstance(value, dict) and "base" in value:
+        base, plus = sequence(value["base"]), sequence(value.get("plus"))
+        return [(_status(b), _status(plus[i]) if i < len(plus) else None) for i, b in enumerate(base)]
+    if isinstance(value, list) and all(isinstance(item, dict) for item in value):
+        return [_of(item) for item in value]
+    detail = f"{file.name}: task {task!r} has no verdicts this service knows"
+    raise refuse(detail, "record", [(task, "unknown layout")])
+
+
+def _of(item: Record) -> tuple[bool, bool | None]:
+    base = item.get("base_status", item.get("status"))
+    plus = item.get("plus_status")
+    return base == _GOOD, None if plus is None else plus == _GOOD
+
+
+def _status(verdict: object) -> bool:
+    first = (
+        verdict[0] if isinstance(verdict, Sequence) and not isinstance(verdict, str) and verdict else verdict
+    )
+    return first == _GOOD
+
+
+def _stem(file: File) -> str | None:
+    name = posixpath.basename(file.name)
+    for suffix in _SUFFIXES:
+        if name.endswith(suffix):
+            return name.removesuffix(suffix).replace("--", "/", 1)
+    return None

@@ -1,0 +1,179 @@
+"""Inspect AI logs, .json and .eval: header, samples by epoch, scorers, crashed runs.
+
+A scorer's value becomes a number as Inspect's own value_to_float has it (C = 1, P = 0.5,
+I = 0), but "N", no answer, stays without a score, as do NaN and null.
+"""
+
+from __future__ import annotations
+
+import math
+import posixpath
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from service.ingest import choose, names
+from service.ingest.answers import ERRORED, NOT_RUN, Answers, number
+from service.ingest.context import Context
+from service.ingest.documents import Record, mapping, sequence
+from service.ingest.faults import quoted, refuse
+from service.ingest.options import Options
+from service.ingest.readers import inspect_files
+from service.ingest.readers.inspect_files import Log
+from service.ingest.records import Block
+from service.ingest.sniff import Head
+from service.ingest.source import File
+
+_VALUES = {"c": 1.0, "p": 0.5, "i": 0.0, "n": math.nan, "yes": 1.0, "no": 0.0}
+_DONE = "success"
+
+
+def matches(head: Head) -> bool:
+    """A log as one JSON object, or the zip that .eval is."""
+    is_json = head.shape == "object" and head.has("status", "eval")
+    return is_json or inspect_files.is_eval(head)
+
+
+def read(file: File, context: Context) -> Iterator[Block]:
+    """One model's answers to one task.
+
+    Raises
+    ------
+    InvalidUpload
+        The log has no samples or is of a later version, or the scorer is for the caller to choose.
+    """
+    with inspect_files.opened(file, context.limits) as log:
+        task = posixpath.basename(str(log.eval.get("task", "task")))
+        context.tasks.append(task)
+        samples = _Samples(task, context)
+        for row, sample in enumerate(log.samples(), start=1):
+            samples.add(sample, row)
+        if not len(samples) and log.reductions:
+            samples.add_reductions(log.reductions)
+            context.warn(f"{file.name} holds no samples; its per-sample means are read instead")
+        if not len(samples):
+            detail = f"{file.name} holds no samples, only their summary; send the log with its samples"
+            raise refuse(detail, "no_samples", [(file.name, "no samples")])
+        yield _block(samples, log, task, file, context)
+
+
+def _block(samples: _Samples, log: Log, task: str, file: File, context: Context) -> Block:
+    place = f"{file.name} (task {quoted(task)})"
+    scorer = choose.one(list(samples.values), context.options.metric, "metric", place, _hint(log))
+    answers = samples.answers(scorer)
+    for name in log.planned - set(samples.ids):
+        answers.add(f"{task}/{name}", math.nan, 0, state=NOT_RUN)
+        answers.native.append(name)
+    if log.status != _DONE:
+        context.warn(f"{file.name}: the run ended as {quoted(log.status)}; it may be incomplete")
+    if log.invalidated:
+        context.warn(f"{file.name}: the log is marked as invalidated")
+    model = names.model(file, context, log.eval.get("model"))
+    block = answers.block(model, file.name, task=task, unit="sample")
+    block.reported = log.reported(scorer)
+    block.total, block.ran = log.sizes
+    return block
+
+
+def _hint(log: Log) -> str:
+    first = next(iter(log.scorers), None)
+    return "" if first is None else f"; the first, {quoted(first)}, is Inspect's headline"
+
+
+@dataclass(slots=True)
+class _Seen:
+    """One sample, whatever its scores."""
+
+    id: str
+    epoch: int
+    row: int
+    errored: bool
+    invalid: bool
+    subtask: str | None
+
+
+class _Samples:
+    """All samples of a log, with the values of every scorer."""
+
+    def __init__(self, task: str, context: Context) -> None:
+        self._task, self._context = task, context
+        self._seen: list[_Seen] = []
+        self.ids: list[str] = []
+        self.values: dict[str, dict[int, float]] = {}
+
+    def __len__(self) -> int:
+        return len(self._seen)
+
+    def add(self, sample: Record, row: int) -> None:
+        """Take one sample in."""
+        raw = sample.get("id")
+        if not isinstance(raw, str | int | float) or isinstance(raw, bool):
+            raise refuse(f"sample {row} of the log has no id", "record", [(f"sample {row}", "no id")])
+        epoch = sample.get("epoch", 1)
+        seen = _Seen(
+            id=str(int(raw) if isinstance(raw, float) and raw.is_integer() else raw),
+            epoch=epoch if isinstance(epoch, int) else 1,
+            row=row,
+            errored=sample.get("error") is not None,
+            invalid=sample.get("invalidation") is not None,
+            subtask=self._subtask(sample, row),
+        )
+        self.ids.append(seen.id)
+        self._seen.append(seen)
+        for name, value in _scores(sample):
+            self.values.setdefault(name, {})[len(self._seen) - 1] = to_number(value, self._context.options)
+
+    def _subtask(self, sample: Record, row: int) -> str | None:
+        """The metadata field the caller names; naming the task itself asks for no subtasks."""
+        field = self._context.options.subtask
+        if field is None or field == self._task:
+            return None
+        value = mapping(sample.get("metadata")).get(field)
+        if not isinstance(value, str | int) or value == "":
+            detail = f"sample {row} has no {quoted(field)} in its metadata, which subtask= names"
+            raise refuse(f"{detail}; every example needs one", "subtasks", [(f"sample {row}", "no subtask")])
+        return str(value)
+
+    def add_reductions(self, reductions: list[Record]) -> None:
+        """Take in the means over epochs a log keeps, one list a scorer."""
+        for reduction in reductions:
+            for row, sample in enumerate(sequence(reduction.get("samples")), start=1):
+                self.add(
+                    {"id": sample.get("sample_id"), "scores": {str(reduction.get("scorer")): sample}}, row
+                )
+
+    def answers(self, scorer: str) -> Answers:
+        """The answers by one scorer; other lists of the same samples fall away."""
+        answers, values = Answers(), self.values[scorer]
+        scored_ids = {self._seen[i].id for i in values}
+        for i, seen in enumerate(self._seen):
+            if i not in values and seen.id in scored_ids and not seen.errored and len(self.values) > 1:
+                continue
+            value = math.nan if seen.invalid else values.get(i, math.nan)
+            state = ERRORED if seen.errored and value != value else None
+            answers.add(f"{self._task}/{seen.id}", value, seen.row, state=state, repeat=seen.epoch)
+            answers.native.append(seen.id)
+            if seen.subtask is not None:
+                answers.subtasks.append(seen.subtask)
+        return answers
+
+
+def _scores(sample: Record) -> Iterator[tuple[str, object]]:
+    """Name and value of each score; the fields of a value that is a dict are scores of their own."""
+    found = mapping(sample.get("scores"))
+    if not found and isinstance(sample.get("score"), dict):
+        found = {"score": sample["score"]}
+    for scorer, score in found.items():
+        value = score.get("value") if isinstance(score, dict) else score
+        if isinstance(value, dict):
+            yield from ((f"{scorer}/{key}", part) for key, part in value.items())
+        elif not isinstance(value, list):
+            yield scorer, value
+
+
+def to_number(value: object, options: Options) -> float:
+    """A scorer's value as Inspect's value_to_float has it, except that no answer is no score."""
+    if isinstance(value, str) and value not in options.mapping:
+        known = _VALUES.get(value.strip().lower())
+        if known is not None:
+            return known
+    return number(value, options)

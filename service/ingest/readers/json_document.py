@@ -1,0 +1,93 @@
+"""JSON that is no tool's log: a whole matrix, records, or scores nested by model or by example."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import pyarrow as pa
+
+from service.ingest import columns, ids, long, scores, strict, wide
+from service.ingest.context import Context
+from service.ingest.documents import Record
+from service.ingest.faults import listed, refuse
+from service.ingest.readers import json_matrix
+from service.ingest.records import Block
+from service.ingest.sniff import Head
+from service.ingest.source import File
+from service.ingest.streams import too_large_document
+from service.ingest.upload import Grid
+
+
+def matches(head: Head) -> bool:
+    """A JSON document."""
+    return head.shape in ("object", "array")
+
+
+def read(file: File, context: Context) -> Grid | Iterable[Block]:
+    """The matrix, records or nested scores in one JSON document.
+
+    Raises
+    ------
+    InvalidUpload
+        It is none of these, or what it holds is no matrix.
+    """
+    with file.open() as stream:
+        data = stream.read(context.limits.document + 1)
+    if len(data) > context.limits.document:
+        raise too_large_document(file.name, context.limits)
+    document = strict.loads(data, file.name)
+    if json_matrix.matches(document):
+        return json_matrix.from_object(document, context.options, context.limits)
+    if isinstance(document, list) and document and all(isinstance(item, dict) for item in document):
+        return _records(document, file.name, context)
+    if isinstance(document, dict) and document and all(isinstance(v, dict) for v in document.values()):
+        return _nested(document, context)
+    detail = (
+        f"{file.name} is JSON, but no matrix (models, examples, scores), no list of records, and no scores "
+        "nested by model or example"
+    )
+    raise refuse(detail, "json_shape", [(file.name, f"begins with {listed(sorted(Head(file, data).keys))}")])
+
+
+def _records(records: list[Record], name: str, context: Context) -> Grid | Iterable[Block]:
+    names = list(dict.fromkeys(key for record in records for key in record))
+    roles = columns.long(names, context.options)
+    if roles is not None:
+        table = long.columns_of(enumerate(records), roles.used)
+        return long.blocks(table, roles, name, lambda i: f"{name}: /{i}", context)
+    found = columns.wide(names, context.options)
+    text = {str(k): _column(records, key) for k, key in enumerate(names)}
+    if found.ids is not None:
+        settled = ids.settle(
+            [r.get(names[found.ids]) for r in records], found.rows_are, _place, context.limits
+        )
+        text[str(found.ids)] = pa.array(settled, pa.string())
+    return wide.grid(pa.table(text), names, found, _place, context.options, context.limits)
+
+
+def _place(i: int) -> str:
+    return f"/{i}"
+
+
+def _column(records: list[Record], key: str) -> pa.Array:
+    return pa.array([scores.text(record.get(key)) for record in records], pa.string()).dictionary_encode()
+
+
+def _nested(document: Mapping[str, Mapping[str, object]], context: Context) -> Grid:
+    """{outer: {inner: score}}: the option says whether the outer keys are models."""
+    inner = list(dict.fromkeys(key for row in document.values() for key in row))
+    if context.options.orientation is None:
+        detail = (
+            f"the outer keys are {listed(list(document), 3)} and the inner ones {listed(inner, 3)}; send "
+            "orientation=models_as_rows if the outer ones are models, else orientation=models_as_columns"
+        )
+        raise refuse(detail, "orientation")
+    names = ["outer", *inner]
+    text = {"0": pa.array(list(document), pa.string())}
+    for k, key in enumerate(inner, start=1):
+        cells = [scores.text(row.get(key)) for row in document.values()]
+        text[str(k)] = pa.array(cells, pa.string()).dictionary_encode()
+    models_outside = context.options.orientation == "models_as_rows"
+    roles = columns.Wide(0, True, "model" if models_outside else "example", (), None, None)
+    outer = list(document)
+    return wide.grid(pa.table(text), names, roles, lambda i: f"/{outer[i]}", context.options, context.limits)

@@ -1,0 +1,183 @@
+"""lm-evaluation-harness: per-sample logs from 2023's write_out to today's samples_*.jsonl.
+
+The log names neither the model nor, before 0.4.7, the filter; `lm_eval_results` finds
+both in the results file beside it where there is one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from service.ingest import choose, documents, names
+from service.ingest.answers import Answers, is_scalar, number, right_choice
+from service.ingest.context import Context
+from service.ingest.documents import Record
+from service.ingest.faults import quoted, refuse
+from service.ingest.readers import lm_eval_results
+from service.ingest.readers.lm_eval_results import Run
+from service.ingest.records import Block
+from service.ingest.sniff import Head
+from service.ingest.source import File
+
+_RECORD = frozenset(
+    {"doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics", "doc_hash",
+     "prompt_hash", "target_hash", "truth", "bypass"}
+)  # fmt: skip
+_WATCHED = ("doc_id", "filter", "doc_hash", "acc", "acc_norm", "exact_match")
+_HINT = (
+    "; leaderboards use acc_norm for arc, hellaswag, bbh, gpqa and musr, acc for mmlu and winogrande, "
+    "exact_match for gsm8k and math"
+)
+
+_BLOCKS = " (lm-eval before 0.4.7 names no filters: #1 is the first block; for gsm8k that is strict-match)"
+
+
+def matches(head: Head) -> bool:
+    """Records with doc_id and what was asked and answered."""
+    return (
+        head.shape in ("lines", "object", "array")
+        and head.has("doc_id")
+        and (head.has("arguments") or head.has("resps") or head.has("filtered_resps") or head.has("truth"))
+    )
+
+
+def read(file: File, context: Context) -> Iterator[Block]:
+    """One task's answers of one model.
+
+    Raises
+    ------
+    InvalidUpload
+        The metric or filter is for the caller to choose, nothing names the model or the task,
+        or a record is broken.
+    """
+    run = lm_eval_results.run_of(file, context)
+    if not lm_eval_results.wanted(run, context):
+        return
+    filters: dict[str, _Filter] = {}
+    seen: dict[object, int] = {}
+    for row, record in _records(file, context):
+        name = record.get("filter")
+        if name is None:
+            turn = seen.get(record.get("doc_id"), 0)
+            seen[record.get("doc_id")] = turn + 1
+            name = run.filter_name(turn)
+        found = filters.get(name)
+        if found is None:
+            found = filters[name] = _Filter(_metric(record, run, file, context), run.task)
+        found.add(record, row, file, context)
+    if not filters:
+        raise refuse(f"{file.name} holds no records", "no_rows")
+    unnamed = any(name.startswith("#") for name in filters)
+    chosen = choose.one(
+        list(filters),
+        (*context.options.filter, "none", "#1") if len(filters) == 1 else context.options.filter,
+        "filter",
+        _label(file, run),
+        _BLOCKS if unnamed else "",
+    )
+    yield _block(filters[chosen], chosen, run, file, context)
+
+
+def _block(found: _Filter, chosen: str, run: Run, file: File, context: Context) -> Block:
+    model = names.model(file, context, run.model)
+    block = found.answers.block(model, file.name, task=run.task, unit="record" if run.is_array else "line")
+    block.reported = run.reported(found.metric, chosen)
+    block.total, block.ran = run.sizes
+    if run.is_worse_higher(found.metric) and context.options.scale is None:
+        detail = (
+            f"{_label(file, run)}: lower {found.metric} is better; send scale=worst..best, like scale=1..0"
+        )
+        raise refuse(detail, "direction", [(file.name, found.metric)])
+    return block
+
+
+class _Filter:
+    """Answers under one filter."""
+
+    def __init__(self, metric: str, task: str) -> None:
+        self.metric, self._task = metric, task
+        self.answers = Answers()
+
+    def add(self, record: Record, row: int, file: File, context: Context) -> None:
+        """Take one record in."""
+        doc_id = record.get("doc_id")
+        value = record.get(self.metric)
+        if doc_id is None or not is_scalar(value):
+            what = "no doc_id" if doc_id is None else f"{self.metric} {quoted(str(value))}, which is no score"
+            place = f"{file.name}, record {row}"
+            raise refuse(f"{place} has {what}; choose another metric or mend it", "record", [(place, what)])
+        answers = self.answers
+        answers.add(
+            f"{self._task}/{doc_id}", number(value, context.options), row, confidence=_confidence(record)
+        )
+        answers.native.append(str(doc_id))
+        if "doc_hash" in record:
+            answers.hashes.append(str(record["doc_hash"]))
+
+
+def _records(file: File, context: Context) -> Iterator[tuple[int, Record]]:
+    head = Head.of(file)
+    if head.shape != "array":
+        yield from documents.records(file, context.limits, _WATCHED)
+        return
+    for row, record in enumerate(documents.elements(file, context.limits), start=1):
+        yield row, documents.mapping(record)
+
+
+def _metric(record: Record, run: Run, file: File, context: Context) -> str:
+    listed = record.get("metrics")
+    keys = (
+        listed if isinstance(listed, list) else [k for k in record if k not in _RECORD and not _is_prompt(k)]
+    )
+    candidates = [
+        k for k in keys if isinstance(k, str) and k in record and k != "bypass" and is_scalar(record[k])
+    ]
+    return choose.one(candidates, context.options.metric, "metric", _label(file, run), _HINT)
+
+
+def _is_prompt(key: str) -> bool:
+    return key.startswith(("prompt_", "logit_"))
+
+
+def _label(file: File, run: Run) -> str:
+    return f"{file.name} (task {quoted(run.task)})"
+
+
+def _confidence(record: Record) -> float:
+    """Probability of the right choice, where each response is [log-probability, is greedy]."""
+    responses = record.get("filtered_resps")
+    if not isinstance(responses, list) or len(responses) < 2:
+        return math.nan
+    logprobs = []
+    for response in responses:
+        if not isinstance(response, list) or len(response) != 2:
+            return math.nan
+        try:
+            logprobs.append(float(response[0]))
+        except (TypeError, ValueError):
+            return math.nan
+    return right_choice(logprobs, _gold(record, logprobs))
+
+
+def _gold(record: Record, logprobs: Sequence[float]) -> list[int]:
+    """Index of the right choice: the target, its text among the choices, or what acc implies."""
+    target = str(record.get("target", record.get("truth", ""))).strip()
+    if target.isascii() and target.isdigit():
+        return [int(target)]
+    texts = _continuations(record.get("arguments"))
+    same = [k for k, text in enumerate(texts) if text == target]
+    if len(same) == 1 and len(texts) == len(logprobs):
+        return same
+    acc = record.get("acc")
+    best = max(range(len(logprobs)), key=logprobs.__getitem__)
+    if acc == 1:
+        return [best]
+    return [1 - best] if acc == 0 and len(logprobs) == 2 else []
+
+
+def _continuations(arguments: object) -> list[str]:
+    if isinstance(arguments, dict):
+        arguments = [list(documents.mapping(value).values()) for value in arguments.values()]
+    pairs = documents.sequence(arguments)
+    return [str(pair[1]).strip() for pair in pairs if isinstance(pair, list) and len(pair) > 1]

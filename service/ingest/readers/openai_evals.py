@@ -1,0 +1,77 @@
+"""OpenAI evals: an event log whose first line is the specification of the run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from service.ingest import choose, documents, names
+from service.ingest.answers import ERRORED, Answers, is_scalar, number
+from service.ingest.context import Context
+from service.ingest.documents import Record, mapping, sequence
+from service.ingest.faults import quoted, refuse
+from service.ingest.records import Block
+from service.ingest.sniff import Head
+from service.ingest.source import File
+
+_MATCH = "match"
+
+
+def matches(head: Head) -> bool:
+    """The specification, alone on its line."""
+    return head.shape in ("lines", "object") and head.keys == {"spec"}
+
+
+def read(file: File, context: Context) -> Iterator[Block]:
+    """One run's answers; events come in the order they finished.
+
+    Raises
+    ------
+    InvalidUpload
+        The metric is for the caller to choose, or a sample was matched more than once.
+    """
+    spec: Record = {}
+    scored: dict[str, list[tuple[str, float, int]]] = {}
+    seen: dict[str, tuple[int, bool]] = {}
+    report: Record = {}
+    for row, record in documents.records(file, context.limits):
+        spec = mapping(record.get("spec")) or spec
+        report = mapping(record.get("final_report")) or report
+        sample = record.get("sample_id")
+        if isinstance(sample, str) and sample:
+            errored = record.get("type") == "error" or seen.get(sample, (0, False))[1]
+            seen[sample] = row, errored
+            for metric, value in _scores(record):
+                scored.setdefault(metric, []).append((sample, number(value, context.options), row))
+    if not spec:
+        raise refuse(f"{file.name} has no spec on its first line", "no_spec")
+    task = str(spec.get("eval_name") or "eval")
+    context.tasks.append(task)
+    metric = choose.one(list(scored), context.options.metric, "metric", f"{file.name} ({quoted(task)})")
+    answers = _answers(scored[metric], seen, task)
+    functions = [name for name in sequence(spec.get("completion_fns")) if isinstance(name, str)]
+    block = answers.block(names.model(file, context, "+".join(functions)), file.name, task=task, unit="line")
+    reported = report.get("accuracy" if metric == _MATCH else metric)
+    block.reported = float(reported) if isinstance(reported, int | float) else None
+    if not report:
+        context.warn(f"{file.name} has no final report; the run may have crashed")
+    yield block
+
+
+def _scores(record: Record) -> Iterator[tuple[str, object]]:
+    data = mapping(record.get("data"))
+    if record.get("type") == _MATCH and "correct" in data:
+        yield _MATCH, data["correct"]
+    elif record.get("type") == "metrics":
+        yield from ((key, value) for key, value in data.items() if is_scalar(value))
+
+
+def _answers(scored: list[tuple[str, float, int]], seen: dict[str, tuple[int, bool]], task: str) -> Answers:
+    answers = Answers()
+    done = {sample for sample, _, _ in scored}
+    blank = [(sample, math.nan, row) for sample, (row, _) in seen.items() if sample not in done]
+    for sample, value, row in [*scored, *blank]:
+        errored = seen[sample][1] and value != value
+        answers.add(f"{task}/{sample}", value, row, state=ERRORED if errored else None)
+        answers.native.append(sample)
+    return answers

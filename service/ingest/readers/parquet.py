@@ -1,0 +1,171 @@
+"""Parquet, wide or long, as pandas, polars and Arrow write it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from service.errors import TooLarge
+from service.ingest import arrays, columns, long, wide
+from service.ingest.context import Context
+from service.ingest.faults import quoted, refuse
+from service.ingest.options import Limits
+from service.ingest.records import Block
+from service.ingest.sniff import PARQUET, Head
+from service.ingest.source import File
+from service.ingest.upload import Grid
+
+_BATCH = 1_000
+_EMBEDDINGS = ("embedding", "embeddings")
+_WORDS = pa.dictionary(pa.int32(), pa.string())
+
+
+def matches(head: Head) -> bool:
+    """The magic bytes."""
+    return head.data.startswith(PARQUET)
+
+
+def read(file: File, context: Context) -> Grid | Iterable[Block]:
+    """The table in a Parquet file; a column of lists called embedding holds a vector an example.
+
+    Raises
+    ------
+    InvalidUpload
+        It is broken, or its cells are no scores.
+    """
+    with opened(file, context.limits) as parquet:
+        names = parquet.schema_arrow.names
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise refuse(f"{file.name} has the column {quoted(twice)} twice; keep one", "duplicate_column")
+        roles = columns.long(names, context.options)
+        if roles is not None:
+            table = whole(parquet, file, roles.used)
+            ids = {roles.model, roles.example}
+            coded = {
+                n: long.coded(_text(table.column(n), n, context if n in ids else None)) for n in roles.used
+            }
+            return long.blocks(coded, roles, file.name, lambda i: f"{file.name}, row {i + 1}", context)
+        return _wide(whole(parquet, file, names), file, context)
+
+
+@contextlib.contextmanager
+def opened(file: File, limits: Limits) -> Iterator[pq.ParquetFile]:
+    """The file, once its metadata promises no more than the limits allow."""
+    with file.seekable() as stream:
+        try:
+            parquet = pq.ParquetFile(stream)
+        except (pa.ArrowException, OSError) as error:
+            raise refuse(f"{file.name} is no Parquet file: {error}; write it again", "parquet") from None
+        meta = parquet.metadata
+        size = sum(meta.row_group(i).total_byte_size for i in range(meta.num_row_groups))
+        if size > limits.bytes or meta.num_rows > limits.cells:
+            raise TooLarge(
+                f"{file.name} claims {size:,} bytes in {meta.num_rows:,} rows, more than this service reads"
+            )
+        yield parquet
+
+
+def whole(parquet: pq.ParquetFile, file: File, names: Sequence[str]) -> pa.Table:
+    """These columns of all row groups."""
+    try:
+        return parquet.read(columns=list(names))
+    except (pa.ArrowException, OSError) as error:
+        raise refuse(f"{file.name} is broken: {error}; write it again", "parquet") from None
+
+
+def rows(parquet: pq.ParquetFile, file: File, names: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """The rows of these columns, a batch in memory at a time."""
+    try:
+        for batch in parquet.iter_batches(_BATCH, columns=list(names)):
+            yield from batch.to_pylist()
+    except (pa.ArrowException, OSError) as error:
+        raise refuse(f"{file.name} is broken: {error}; write it again", "parquet") from None
+
+
+def _wide(table: pa.Table, file: File, context: Context) -> Grid:
+    vectors = next(
+        (n for n in _EMBEDDINGS if n in table.column_names and _is_list(table.schema.field(n).type)), None
+    )
+    embeddings = None if vectors is None else _vectors(table.column(vectors))
+    table = table if vectors is None else table.drop_columns([vectors])
+    names = table.column_names
+    roles = columns.wide(names, context.options)
+    if len(names) * table.num_rows > 2 * context.limits.cells:
+        raise TooLarge(f"{file.name} has {table.num_rows:,} rows of {len(names):,} columns")
+    texts = {roles.ids, roles.subtask, roles.frequency, *roles.aside}
+    kind = _kind([table.schema.field(i).type for i in range(len(names)) if i not in texts])
+    fields = [
+        _text(column, names[i], context) if i in texts else _scores(column, kind, names[i])
+        for i, column in enumerate(table.columns)
+    ]
+    plain = pa.table(fields, names=[str(i) for i in range(len(names))])
+    grid = wide.grid(plain, names, roles, lambda i: f"row {i + 1}", context.options, context.limits)
+    if embeddings is not None:
+        grid.embeddings = arrays.embeddings(embeddings, len(grid.examples))
+    return grid
+
+
+def _kind(types: Sequence[pa.DataType]) -> pa.DataType:
+    """The one type to read all scores as."""
+    if types and all(pa.types.is_boolean(t) for t in types):
+        return pa.bool_()
+    if all(pa.types.is_boolean(t) or pa.types.is_integer(t) or pa.types.is_floating(t) for t in types):
+        return pa.float64()
+    return _WORDS
+
+
+def _scores(column: pa.ChunkedArray, kind: pa.DataType, name: str) -> pa.ChunkedArray:
+    if pa.types.is_boolean(column.type) and kind == pa.float64():
+        column = column.cast(pa.uint8())
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    try:
+        cast = column.cast(pa.string() if kind == _WORDS else kind)
+    except pa.ArrowException:
+        detail = f"the column {quoted(name)} holds {column.type}, no scores; send ignore={name}"
+        raise refuse(detail, "not_scores", [(f"column {quoted(name)}", str(column.type))]) from None
+    if kind == _WORDS:
+        return cast.dictionary_encode()
+    # pandas writes a missing number as NaN.
+    return pc.if_else(pc.is_nan(cast), None, cast) if kind == pa.float64() else cast
+
+
+def _text(column: pa.ChunkedArray, name: str, context: Context | None) -> pa.ChunkedArray:
+    """Text; with a context ids, of which whole numbers that became floats become whole again."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if (
+        context is not None
+        and pa.types.is_floating(column.type)
+        and pc.all(pc.equal(pc.floor(column), column)).as_py()
+    ):
+        context.warn(f"the column {quoted(name)} holds whole numbers stored as decimals; 1.0 is read as 1")
+        column = column.cast(pa.int64(), safe=False)
+    try:
+        return column.cast(pa.string())
+    except pa.ArrowException:
+        detail = f"the column {quoted(name)} holds {column.type}, which is no text"
+        raise refuse(detail, "not_text", [(f"column {quoted(name)}", str(column.type))]) from None
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    return isinstance(kind, pa.ListType | pa.LargeListType | pa.FixedSizeListType)
+
+
+def _vectors(column: pa.ChunkedArray) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+    rows = column.to_pylist()
+    if len({None if row is None else len(row) for row in rows}) != 1 or rows[0] is None:
+        raise refuse(
+            "the embeddings are not all as long; give each example a vector of one length", "embeddings"
+        )
+    try:
+        return np.array(rows, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise refuse("the embeddings hold something other than numbers", "embeddings") from None

@@ -1,0 +1,68 @@
+"""Terminal-Bench results.json: trials of tasks; five repeats are five files or one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from service.ingest import documents, names
+from service.ingest.answers import ERRORED, Answers
+from service.ingest.context import Context
+from service.ingest.documents import mapping
+from service.ingest.faults import refuse
+from service.ingest.records import Block
+from service.ingest.sniff import Head
+from service.ingest.source import File
+
+
+def matches(head: Head) -> bool:
+    """A run with its trials."""
+    return (head.shape == "object" and head.has("results", "n_resolved")) or (
+        head.shape == "object"
+        and head.has("results")
+        and b'"is_resolved"' in head.data
+        and b'"task_id"' in head.data
+    )
+
+
+def is_aside(head: Head) -> bool:
+    """The run's metadata."""
+    return head.shape == "object" and head.has("agent_name", "model_name") and not head.has("results")
+
+
+def read(file: File, context: Context) -> Iterator[Block]:
+    """One run's verdicts; a trial without one errored, though the tool counts it as failed.
+
+    Raises
+    ------
+    InvalidUpload
+        A trial has no task, or nothing names the model.
+    """
+    run = documents.field(file, context.limits, "id")
+    answers = Answers()
+    for row, item in enumerate(documents.elements(file, context.limits, "results"), start=1):
+        record = mapping(item)
+        task, resolved = record.get("task_id"), record.get("is_resolved")
+        if not isinstance(task, str) or not isinstance(resolved, bool | None):
+            place = f"{file.name}, result {row}"
+            raise refuse(f"{place} has no task_id or is_resolved", "record", [(place, "incomplete")])
+        trial = f"{run or file.name}/{record.get('trial_name', task)}"
+        value = math.nan if resolved is None else float(resolved)
+        state = ERRORED if resolved is None else None
+        answers.add(task, value, row, state=state, repeat=context.number_of(trial))
+        answers.native.append(task)
+    if not len(answers):
+        raise refuse(f"{file.name} holds no trials", "no_rows")
+    block = answers.block(names.model(file, context, _model(file, context)), file.name, unit="result")
+    reported = documents.field(file, context.limits, "accuracy")
+    block.reported = float(reported) if isinstance(reported, int | float) else None
+    yield block
+
+
+def _model(file: File, context: Context) -> str | None:
+    beside = context.sibling(file, "run_metadata.json")
+    if beside is None:
+        return None
+    metadata = mapping(documents.document(beside, context.limits))
+    parts = [metadata.get("agent_name"), metadata.get("model_name")]
+    return "+".join(part for part in parts if isinstance(part, str) and part) or None

@@ -1,0 +1,106 @@
+"""What every log comes to: blocks of answers, each of one model from one place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from service.ingest.upload import SCORED, UNSCORED, Grid
+
+Floats = NDArray[np.float64]
+Place = Callable[[int], str]
+
+
+@dataclass(slots=True, eq=False)
+class Block:
+    """Answers of one model, from one place.
+
+    Attributes
+    ----------
+    model : str
+    source : str
+        The file they are from; two sources never repeat each other silently.
+    names : sequence of str
+        Example ids; many blocks may share one such list.
+    codes : ndarray of int, shape (n,), optional
+        Index into `names` of each answer; None when it is one answer a name, in order.
+    values : ndarray of float64, shape (n,)
+        Raw scores; NaN where there is none.
+    states : ndarray of uint8, shape (n,), optional
+        Index into `STATES`; None when NaN means unscored and all else is scored.
+    repeats : ndarray of int64, shape (n,), optional
+        Which repeat each answer is; None when all are the first.
+    counts : ndarray of int64, shape (n,), optional
+        How many answers each value already averages.
+    subtasks : sequence of str, str or None
+        Of each name in `names`, or of all.
+    hashes : sequence of str, optional
+        Content hash of each name in `names`.
+    confidences : ndarray of float64, shape (n,), optional
+        Probability of the right answer; NaN where unknown.
+    place : callable
+        From a position to where in the file that is.
+    task : str
+        What the tool calls the task, for `Native`.
+    native : sequence of str, optional
+        The tool's own id of each name in `names`.
+    reported : float, optional
+        The mean score by the tool's own account, on the scale of `values`.
+    total : int, optional
+        Examples the tool says the task has.
+    ran : int, optional
+        Examples the tool says it ran.
+    scaled : bool
+        Whether `values` are scores already, so that `options.scale` is not for them.
+    """
+
+    model: str
+    source: str
+    names: Sequence[str]
+    values: Floats
+    place: Place
+    codes: NDArray[np.int64] | None = None
+    states: NDArray[np.uint8] | None = None
+    repeats: NDArray[np.int64] | None = None
+    counts: NDArray[np.int64] | None = None
+    subtasks: Sequence[str] | str | None = None
+    hashes: Sequence[str] | None = None
+    confidences: Floats | None = None
+    task: str = ""
+    native: Sequence[str] | None = None
+    reported: float | None = None
+    total: int | None = None
+    ran: int | None = None
+    scaled: bool = False
+
+
+def places(source: str, unit: str, rows: Sequence[int]) -> Place:
+    """From a position in a block to a place like "samples.jsonl, line 7"."""
+    return lambda i: f"{source}, {unit} {rows[i]}"
+
+
+def blocks_of(grid: Grid, source: str) -> list[Block]:
+    """The rows of a grid as blocks, to join those of other files."""
+    blocks = []
+    for i, model in enumerate(grid.models):
+        states = None if grid.states is None else grid.states[i]
+        values = grid.values[i].astype(np.float64)
+        if states is None:
+            states = np.where(np.isnan(values), UNSCORED, SCORED).astype(np.uint8)
+        blocks.append(
+            Block(
+                model=model,
+                source=source,
+                names=grid.examples,
+                values=values,
+                place=lambda j: f"{source}, example {grid.examples[j]!r}",
+                states=states,
+                subtasks=grid.subtasks,
+                confidences=None if grid.confidences is None else grid.confidences[i].astype(np.float64),
+                scaled=True,
+            )
+        )
+    return blocks

@@ -1,0 +1,153 @@
+"""Streams that count what they yield, stop at a bound, and say whose bytes are broken."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import io
+import lzma
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Iterable
+from typing import IO, TYPE_CHECKING, BinaryIO, cast
+
+import pyarrow as pa
+
+from service.errors import TooLarge
+from service.ingest.faults import refuse
+from service.ingest.options import Limits
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+CHUNK = 1 << 20
+IN_MEMORY = 64 << 20
+GZIP = b"\x1f\x8b"
+ZSTD = b"\x28\xb5\x2f\xfd"
+BROKEN = (zlib.error, lzma.LZMAError, zipfile.BadZipFile, OSError, EOFError)
+"""What decompressors raise on bytes that are not what they claim."""
+
+
+class Budget:
+    """How many bytes an upload may still expand to, over all its files."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._spent: dict[str, int] = {}
+        self._total = 0
+
+    def charge(self, name: str, size: int) -> None:
+        """Note that a file is at least `size` bytes long; reading it again costs nothing.
+
+        Raises
+        ------
+        TooLarge
+            All files together exceed the limit.
+        """
+        self._total += max(0, size - self._spent.get(name, 0))
+        self._spent[name] = max(size, self._spent.get(name, 0))
+        if self._total > self._limits.bytes:
+            raise too_large(name, self._limits)
+
+
+class _Metered(io.RawIOBase):
+    """Reads from a stream, charging a budget; closing it closes the stream only if it owns it."""
+
+    def __init__(self, inner: IO[bytes], name: str, budget: Budget | None, owned: bool) -> None:
+        super().__init__()
+        self._inner, self._name, self._budget, self._owned = inner, name, budget, owned
+        self._count = 0
+
+    def readinto(self, buffer: WriteableBuffer, /) -> int:
+        """Fill the buffer as far as the stream and the budget go."""
+        view = memoryview(buffer).cast("B")
+        try:
+            chunk = self._inner.read(len(view))
+        except BROKEN as error:
+            raise broken(self._name, error) from None
+        self._count += len(chunk)
+        if self._budget is not None:
+            self._budget.charge(self._name, self._count)
+        view[: len(chunk)] = chunk
+        return len(chunk)
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
+        """Move, and say where."""
+        return self._inner.seek(offset, whence)
+
+    def tell(self) -> int:
+        """Where the stream is."""
+        return self._inner.tell()
+
+    def readable(self) -> bool:
+        """True."""
+        return True
+
+    def seekable(self) -> bool:
+        """Whether the stream beneath is."""
+        return self._inner.seekable()
+
+    def close(self) -> None:
+        """Close the stream beneath if it is ours."""
+        if self._owned and not self.closed:
+            self._inner.close()
+        super().close()
+
+
+def kept(inner: IO[bytes]) -> io.BufferedReader:
+    """The stream from its start; closing the result leaves `inner` open."""
+    inner.seek(0)
+    return io.BufferedReader(_Metered(inner, "", None, owned=False), CHUNK)
+
+
+def metered(inner: IO[bytes], name: str, budget: Budget) -> io.BufferedReader:
+    """The stream from where it is, decompressed if need be, charged to the budget."""
+    buffered = io.BufferedReader(_Metered(inner, name, None, owned=True), CHUNK)
+    head = buffered.peek(4)[:4]
+    return io.BufferedReader(
+        _Metered(decompressed(cast(IO[bytes], buffered), head), name, budget, owned=True), CHUNK
+    )
+
+
+def decompressed(stream: IO[bytes], head: bytes) -> IO[bytes]:
+    """The stream, through the decompressor its first bytes call for."""
+    if head.startswith(GZIP):
+        return cast(IO[bytes], gzip.GzipFile(fileobj=stream))
+    if head.startswith(ZSTD):
+        # Not zstandard's own reader: it says nothing of a frame cut short.
+        return cast(IO[bytes], pa.CompressedInputStream(pa.PythonFile(stream, mode="r"), "zstd"))
+    return stream
+
+
+def spool(stream: IO[bytes]) -> BinaryIO:
+    """A seekable copy of the rest of a stream, on disk when it is large."""
+    with contextlib.ExitStack() as stack:
+        out = stack.enter_context(tempfile.SpooledTemporaryFile(max_size=IN_MEMORY))
+        out.writelines(_chunks(stream))
+        out.seek(0)
+        stack.pop_all()
+        return cast(BinaryIO, out)
+
+
+def too_large(name: str, limits: Limits) -> TooLarge:
+    """The problem of an upload that expands beyond the limit."""
+    return TooLarge(f"{name} expands to more than {limits.bytes:,} bytes, the most this service accepts")
+
+
+def too_large_document(name: str, limits: Limits) -> TooLarge:
+    """The problem of a JSON document too long to be parsed at once."""
+    return TooLarge(
+        f"{name} is one JSON document of more than {limits.document:,} bytes; "
+        "send JSON lines, CSV, NPZ or Parquet"
+    )
+
+
+def broken(name: str, error: Exception) -> Exception:
+    """The problem of compressed bytes that do not decompress."""
+    return refuse(f"{name} is compressed, and broken: {error}; send it again", "broken_compression")
+
+
+def _chunks(stream: IO[bytes]) -> Iterable[bytes]:
+    while chunk := stream.read(CHUNK):
+        yield chunk
