@@ -25,8 +25,8 @@ RECENT = 20
 PAGE: dict[int | str, dict[str, Any]] = {200: {"content": {"text/html": {"schema": {"type": "string"}}}}}
 
 
-@router.get("/", response_class=HTMLResponse, include_in_schema=False)
-def home(request: Request, house: HouseDep) -> Response:
+@router.get("/", response_class=HTMLResponse, responses=PAGE)
+def get_home(request: Request, house: HouseDep) -> Response:
     """Matrices, recent jobs, and forms that use the API."""
     with house.engine.begin() as conn:
         known = matrices.page(conn, None, RECENT).items
