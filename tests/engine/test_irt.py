@@ -81,6 +81,14 @@ def test_constant_examples_and_models_have_finite_parameters():
     assert model.difficulty[3:6].min() > model.difficulty[6:].max()
 
 
+@pytest.mark.parametrize("shape", [(27, 30), (20, 198), (94, 7), (119, 40)])
+def test_models_that_agree_on_everything_are_fitted_at_once(shape: tuple[int, int]):
+    model = irt.fit(np.ones(shape, dtype=np.uint8))
+    assert model.converged
+    assert model.iterations < 20
+    assert (model.difficulty < -2).all()
+
+
 def test_missing_cells_are_skipped():
     scores, _, _, difficulty = one_dimensional(300, 60)
     rng = np.random.default_rng(3)
