@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request, Response
+from sqlalchemy import Connection
 from starlette.concurrency import run_in_threadpool
 
 from service import ingest
 from service.api import caching, views
 from service.api.bodies import UPLOAD_BODY
 from service.api.house import House, HouseDep
+from service.api.once import IdempotencyKey, kept, of_file, once
 from service.api.pages import Cursor, Limit
 from service.api.route import StrictRoute
 from service.api.upload import Received, limits_of, received
@@ -18,6 +20,7 @@ from service.schemas.matrices import MatrixPage, MatrixUploaded, MatrixView, Mod
 from service.schemas.problems import refusals
 from service.schemas.uploads import UploadFields
 from service.store import matrices
+from service.store.idempotency import Kept
 
 router = APIRouter(prefix="/matrices", tags=["matrices"], route_class=StrictRoute)
 
@@ -27,26 +30,36 @@ Revision = Annotated[int | None, Query(ge=1, lt=2**31, description="The newest w
 NOT_MODIFIED: dict[int | str, dict[str, Any]] = {304: {"description": "You have this version already"}}
 
 
-@router.post("", status_code=201, responses=refusals(400, 409, 413, 415), openapi_extra=UPLOAD_BODY)
+@router.post(
+    "",
+    status_code=201,
+    response_model=MatrixUploaded,
+    responses=refusals(400, 409, 413, 415),
+    openapi_extra=UPLOAD_BODY,
+)
 async def create_matrix(
-    request: Request, response: Response, house: HouseDep, fields: Fields
-) -> MatrixUploaded:
+    request: Request, house: HouseDep, fields: Fields, idempotency_key: IdempotencyKey = None
+) -> Response:
     """Upload the results of many models on one benchmark, in any supported format.
 
     Send the file's bytes as the body, or as the part `file` of a multipart form;
     options go in the query or as further fields of the form.
     """
     async with received(request, fields.given()) as sent:
-        view = await run_in_threadpool(_create, house, sent)
-    response.headers["Location"] = f"/matrices/{view.id}"
-    return view
+        return await run_in_threadpool(_create, house, sent, idempotency_key)
 
 
-def _create(house: House, sent: Received) -> MatrixUploaded:
+def _create(house: House, sent: Received, key: str | None) -> Response:
+    told = sent.name, sent.filename, sent.options
+    fingerprint = b"" if key is None else of_file("POST /matrices", sent.file, told)
+    # Before the transaction: reading can take seconds, and no connection should wait for it.
     upload = _read(house, sent)
-    with house.engine.begin() as conn:
-        record = matrices.create(conn, upload.matrix, name=sent.name)
-    return views.uploaded_view(record, upload)
+
+    def work(conn: Connection) -> Kept:
+        view = views.uploaded_view(matrices.create(conn, upload.matrix, name=sent.name), upload)
+        return kept(201, view, {"Location": f"/matrices/{view.id}"})
+
+    return once(house, key, fingerprint, work)
 
 
 def _read(house: House, sent: Received) -> ingest.Upload:

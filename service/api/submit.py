@@ -9,6 +9,7 @@ from sqlalchemy import Connection
 
 from service.api import views
 from service.api.house import House, HouseDep
+from service.api.once import IdempotencyKey, kept, of_body, once
 from service.api.route import StrictRoute
 from service.engine.outline import Outline
 from service.engine.plan import PlanError
@@ -20,6 +21,7 @@ from service.schemas.problems import refusals
 from service.schemas.requests import MdadRequest, SelectRequest
 from service.settings import Settings
 from service.store import matrices
+from service.store.idempotency import Kept
 from service.store.records import JobRecord, MatrixRecord
 
 router = APIRouter(tags=["work"], route_class=StrictRoute)
@@ -30,50 +32,50 @@ MDAD = {"matrix_id": ID, "methods": ["random", "stratified"], "sizes": [10, 50, 
 ACCEPTED = refusals(404, 409, 413, 415)
 
 
-@router.post("/select", status_code=202, responses=ACCEPTED)
+@router.post("/select", status_code=202, response_model=JobView, responses=ACCEPTED)
 def submit_select(
     ask: Annotated[SelectRequest, Body(examples=[SELECT])],
-    response: Response,
     tasks: BackgroundTasks,
     house: HouseDep,
-) -> JobView:
+    idempotency_key: IdempotencyKey = None,
+) -> Response:
     """Choose a micro-benchmark: the result holds the examples' ids with weights.
 
     The same request on the same revision finds the same job, and gives the same selection.
     """
-    return _accept(house, "select", ask, response, tasks)
+    return _accept(house, "select", ask, tasks, idempotency_key)
 
 
-@router.post("/mdad", status_code=202, responses=ACCEPTED)
+@router.post("/mdad", status_code=202, response_model=JobView, responses=ACCEPTED)
 def submit_mdad(
     ask: Annotated[MdadRequest, Body(examples=[MDAD])],
-    response: Response,
     tasks: BackgroundTasks,
     house: HouseDep,
-) -> JobView:
+    idempotency_key: IdempotencyKey = None,
+) -> Response:
     """Measure the minimum detectable accuracy difference by method and size, and recommend one.
 
     The same request on the same revision with the same seed finds the same job, and gives the same bytes.
     """
     _check_limits(ask, house.settings)
-    return _accept(house, "mdad", ask, response, tasks)
+    return _accept(house, "mdad", ask, tasks, idempotency_key)
 
 
 def _accept(
     house: House,
     kind: JobKind,
     ask: SelectRequest | MdadRequest,
-    response: Response,
     tasks: BackgroundTasks,
-) -> JobView:
-    with house.engine.begin() as conn:
+    key: str | None,
+) -> Response:
+    def work(conn: Connection) -> Kept:
         job, created = _submit(conn, kind, ask)
-    if created:
-        # After the answer: a broker that hangs must not keep the caller waiting.
-        tasks.add_task(house.bell.ring, job.id)
-    response.headers["Location"] = f"/jobs/{job.id}"
-    response.headers["Retry-After"] = "1"
-    return views.job_view(job)
+        if created:
+            # After the answer, so after the commit: a broker that hangs must not keep the caller waiting.
+            tasks.add_task(house.bell.ring, job.id)
+        return kept(202, views.job_view(job), {"Location": f"/jobs/{job.id}", "Retry-After": "1"})
+
+    return once(house, key, of_body(f"POST /{kind}", ask), work)
 
 
 def _submit(conn: Connection, kind: JobKind, ask: SelectRequest | MdadRequest) -> tuple[JobRecord, bool]:

@@ -57,7 +57,7 @@ class MethodSpec(Ask):
 
 
 def _name_or_spec(value: object) -> str | None:
-    return "name" if isinstance(value, str) else "spec" if isinstance(value, dict) else None
+    return "name" if isinstance(value, str) else "spec" if isinstance(value, dict | MethodSpec) else None
 
 
 NameOrSpec = Annotated[

@@ -220,6 +220,7 @@ class MdadData(Tell):
     heldout_examples: int
     constant_examples: int
     binary: bool
+    estimand: Literal["micro"] = Field(description="A score is the mean over examples, not over subtasks.")
     pairs_sampled: PairsSampled | None = None
 
 

@@ -188,3 +188,15 @@ selections = Table(
     ),
     Index("ix_selections_matrix_id_revision", "matrix_id", "revision"),
 )
+
+idempotency_keys = Table(
+    "idempotency_keys",
+    metadata,
+    Column("key", Text, primary_key=True),
+    Column("fingerprint", LargeBinary, nullable=False),
+    Column("status", Integer, nullable=False),
+    Column("headers", JSONB, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+    Column("created_at", Moment, nullable=False),
+    Index("ix_idempotency_keys_created_at", "created_at"),
+)

@@ -71,8 +71,8 @@ def test_random_walks_along_the_links(schema: Any) -> None:
             case.validate_response(response, excluded_checks=BEYOND_SCHEMAS, **kwargs)
 
     Walk.run(settings=settings(max_examples=25, stateful_step_count=8, derandomize=True, **QUIET))
-    submitted = {("submit_select", 202), ("submit_mdad", 202)}
-    assert {("create_matrix", 201), ("get_matrix", 200), ("get_job", 200)} | submitted <= reached
+    assert ("create_matrix", 201) in reached
+    assert len({name for name, status in reached if status < 300}) >= 8, sorted(reached)
 
 
 @pytest.mark.parametrize(

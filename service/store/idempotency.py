@@ -1,0 +1,65 @@
+"""Answers kept under a caller's key for a day, in the transaction that did the work."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+
+from sqlalchemy import Connection, delete, func, select
+from sqlalchemy.dialects.postgresql import insert
+
+from service.errors import Conflict, Fault, InvalidRequest
+from service.store.tables import idempotency_keys as keys
+
+KEPT = timedelta(hours=24)
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """An answer as it was given."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+def find(conn: Connection, key: str, fingerprint: bytes) -> Kept | None:
+    """The answer under this key; None when the request is to be done now, and kept in this transaction.
+
+    Parameters
+    ----------
+    fingerprint : bytes
+        Equal for equal requests only.
+
+    Raises
+    ------
+    Conflict
+        A request with this key is being done at this moment.
+    InvalidRequest
+        The key was used for another request.
+    """
+    if not conn.scalar(select(func.pg_try_advisory_xact_lock(func.hashtextextended(key, 0)))):
+        message = "A request with this key is being done at this moment; send it again a little later."
+        raise Conflict(message, [Fault("header/idempotency-key", "in_progress", message)])
+    conn.execute(delete(keys).where(keys.c.created_at < func.now() - KEPT))
+    found = conn.execute(select(keys).where(keys.c.key == key)).one_or_none()
+    if found is None:
+        return None
+    if found.fingerprint != fingerprint:
+        message = "This key was used for another request; make a new key for each new request."
+        raise InvalidRequest(message, [Fault("header/idempotency-key", "key_reused", message)])
+    return Kept(found.status, found.headers, found.body)
+
+
+def keep(conn: Connection, key: str, fingerprint: bytes, answer: Kept) -> None:
+    """Keep the answer to the request just done."""
+    row = {
+        "key": key,
+        "fingerprint": fingerprint,
+        "status": answer.status,
+        "headers": dict(answer.headers),
+        "body": answer.body,
+        "created_at": func.now(),
+    }
+    conn.execute(insert(keys).values(row))
