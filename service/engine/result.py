@@ -73,6 +73,7 @@ def _unit_result(
 
 
 def _data(matrix: Matrix, plan: Plan, heldout: int) -> dict[str, Any]:
+    """What the experiment had; a model's score is its mean over examples (micro), not over subtasks."""
     counts = plan.models.sources
     return {
         "models": len(matrix.models),
@@ -83,6 +84,7 @@ def _data(matrix: Matrix, plan: Plan, heldout: int) -> dict[str, Any]:
         "heldout_examples": heldout,
         "constant_examples": int(matrix.constant.sum()),
         "binary": matrix.binary,
+        "estimand": "micro",
     }
 
 

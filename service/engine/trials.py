@@ -103,7 +103,7 @@ def _run_group(
                 )
                 room.overlap[unit, entry, position, at] = jaccard(subsets)
         except Unsuitable as reason:
-            sizes = range(position, len(view.plan.sizes)) if fits else range(len(view.plan.sizes))
+            sizes = [position] if fits else range(len(view.plan.sizes))
             room.skipped.update({(unit, e, s): str(reason) for e in wanted for s in sizes})
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -12,9 +12,12 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from service.engine import experiment
-from service.engine.errors import Stopped
+from service.engine.errors import Stopped, Unsuitable
 from service.engine.estimates import Estimates
 from service.engine.matrix import Matrix
+from service.engine.selection.base import Source, Subset
+from service.engine.selection.random_sampling import FittedRandom, RandomSampling
+from service.engine.selection.registry import METHODS
 from service.engine.simulated import kendall_tau
 from service.engine.splits import Splitter, generator
 from service.engine.trials import run_trials
@@ -104,6 +107,29 @@ def test_examples_all_models_get_right_change_no_verdict() -> None:
         for data in (scores, padded)
     }  # fmt: skip
     assert set(map(tuple, gaps[120])) >= set(map(tuple, gaps[60]))
+
+
+def test_doubling_every_example_moves_no_difference() -> None:
+    scores = made.answers(12, 60)
+    once, twice = (
+        made.run(made.matrix(data), methods=["random"], target_models="all", holdout=0, sizes=[30])
+        for data in (scores, np.repeat(scores, 2, axis=1))
+    )
+    points = [
+        [(point["difference"], point["pairs"]) for point in result["exact_random"][0]["same_items"]["curve"]]
+        for result in (once, twice)
+    ]
+    assert points[0] == points[1]
+
+
+def test_names_of_models_carry_no_number(data: Matrix) -> None:
+    request = {"methods": ["random"], "target_models": "all", "holdout": 0, "sizes": [30]}
+    flipped = made.matrix(data.scores[::-1], SUBTASKS)
+    assert made.run(flipped, **request)["exact_random"][0]["same_items"]["curve"] == [
+        {**point, "agreement": pytest.approx(point["agreement"], abs=1e-9)}
+        | {"agreement_strict": pytest.approx(point["agreement_strict"], abs=1e-9)}
+        for point in made.run(data, **request)["exact_random"][0]["same_items"]["curve"]
+    ]
 
 
 def test_simulated_random_agrees_with_exact_within_monte_carlo_error() -> None:
@@ -245,6 +271,52 @@ def test_a_method_the_data_cannot_carry_is_skipped_with_a_reason(data: Matrix) -
     assert skipped["sizes"] == []
     assert len(made.line(result, "random")["sizes"]) == 1
     assert any("anchor_points was skipped" in caveat for caveat in result["recommendation"]["caveats"])
+
+
+class Picky(RandomSampling):
+    """Random sampling that refuses more than twenty examples, and its second trial altogether."""
+
+    name: ClassVar[str] = "picky"
+
+    def __init__(self, only: str = "large") -> None:
+        self.only = only
+
+    def fit(self, source: Source, rng: np.random.Generator) -> FittedRandom:
+        if self.only == "sometimes" and rng.integers(2):
+            raise Unsuitable("no luck today")
+        return Refusing(super().fit(source, rng).order)
+
+
+class Refusing(FittedRandom):
+    def pick(self, size: int) -> Subset:
+        if size > 20:
+            raise Unsuitable(f"{size} is more than 20")
+        return super().pick(size)
+
+
+def test_sizes_a_method_cannot_do_have_a_reason_each(data: Matrix, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(METHODS, "picky", Picky)
+    result = made.run(data, methods=["random", "picky"], trials=3, sizes=[5, 20, 30, 50])
+    found = made.line(result, "picky", 15)
+    assert "skipped" not in found
+    assert [entry.get("reason") for entry in found["sizes"]] == [
+        None,
+        None,
+        "30 is more than 20",
+        "50 is more than 20",
+    ]
+    assert found["sizes"][1]["same_items"]["agreement"] > 0.5
+
+
+def test_a_method_that_fails_in_one_trial_is_skipped_and_the_rest_stand(
+    data: Matrix, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(METHODS, "picky", Picky)
+    unlucky = {"method": "picky", "options": {"only": "sometimes"}, "label": "picky"}
+    result = made.run(data, methods=["random", unlucky], trials=8, sizes=[5, 20])
+    assert made.line(result, "picky", 15)["skipped"] == "no luck today"
+    alone = made.run(data, methods=["random"], trials=8, sizes=[5, 20])
+    assert made.line(result, "random") == made.line(alone, "random")
 
 
 def test_confidences_are_answers_and_correctness_the_truth() -> None:
