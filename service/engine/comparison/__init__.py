@@ -2,7 +2,7 @@
 
     compare, compare_many   a candidate against a baseline: verdict, interval, what the gate can do
     rank                    many models: simultaneous intervals, tie groups, rank intervals
-    estimate_scores         full scores of new models from their answers on a selection
+    basis, estimate_scores  full scores of new models from their answers on a selection
     power, threshold_rates  before anything is run
     drift                   whether a selection still holds for newer models
 
@@ -26,6 +26,7 @@ from service.engine.comparison.power import (
 )
 from service.engine.comparison.ranking import Ranking, rank
 from service.engine.comparison.scores import Estimator, Known, Score, estimate_scores
+from service.engine.comparison.selected import Selected, basis, modelled
 from service.engine.comparison.thresholds import history, suggest_threshold, threshold_rates
 
 __all__ = [
@@ -43,8 +44,10 @@ __all__ = [
     "Ranking",
     "Rule",
     "Score",
+    "Selected",
     "Truth",
     "Verdict",
+    "basis",
     "calibrate",
     "compare",
     "compare_many",
@@ -54,6 +57,7 @@ __all__ = [
     "group_disagreement",
     "history",
     "measured_size",
+    "modelled",
     "near_margin",
     "power",
     "prior_from_pairs",

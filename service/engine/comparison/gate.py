@@ -32,7 +32,7 @@ from service.engine.comparison.paired import score_statistic
 Verdict = Literal["pass", "fail", "inconclusive"]
 
 # Above this the normal approximation of the gate's behaviour is within 0.002 of the exact one.
-EXACT_UP_TO = 20_000
+EXACT_UP_TO = 5_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,8 @@ from service.engine.comparison.gate import Rule
 from service.engine.comparison.order import JEFFREYS
 from service.engine.comparison.ranking import Ranking, rank, simultaneous_confidence
 from service.engine.comparison.repeats import repeated
+from service.engine.comparison.scores import Estimator, Known
+from service.engine.comparison.selected import modelled
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +39,13 @@ def compare_many(
     truth: Truth = "population",
     clusters: Sequence[str] | None = None,
     prior: float = JEFFREYS,
+    estimator: Estimator | None = None,
+    known: Known | None = None,
 ) -> Many:
     """Compare each candidate so that all verdicts hold together at the rule's confidence.
 
-    Parameters are those of `compare`; each comparison is made at Šidák's confidence.
+    Parameters are those of `compare`; each comparison is made at Šidák's confidence. On
+    a selection that is no sample, `estimator` is its basis and `known` the matrix's models.
 
     Raises
     ------
@@ -49,9 +54,16 @@ def compare_many(
     """
     each = simultaneous_confidence(rule.confidence, len(candidates))
     single = replace(rule, confidence=each)
-    comparisons = [
-        compare(baseline, candidate, design, single, truth=truth, clusters=clusters, prior=prior)
-        for candidate in candidates
-    ]
-    rows = [repeated(scores.reshape(len(scores), -1)).mean for scores in (baseline, *candidates)]
-    return Many(each, tuple(comparisons), rank(np.array(rows), design, rule.confidence, truth))
+    rows = np.array([repeated(scores.reshape(len(scores), -1)).mean for scores in (baseline, *candidates)])
+    comparisons = []
+    for candidate, row in zip(candidates, rows[1:], strict=True):
+        by_model = None
+        if estimator is not None and known is not None and not np.isnan(row - rows[0]).all():
+            by_model = modelled(rows[0], row, estimator, known)
+        comparisons.append(
+            compare(
+                baseline, candidate, design, single,
+                truth=truth, clusters=clusters, prior=prior, modelled=by_model,
+            )
+        )  # fmt: skip
+    return Many(each, tuple(comparisons), rank(rows, design, rule.confidence, truth, estimator))

@@ -23,9 +23,10 @@ from numpy.typing import NDArray
 from scipy import special, stats
 
 from service.engine.comparison.design import Design, Truth
-from service.engine.comparison.intervals import Interval, wilson_share
+from service.engine.comparison.intervals import Interval, critical, wilson_share
 from service.engine.comparison.mcnemar import mid_p
 from service.engine.comparison.paired import score_statistic, tango
+from service.engine.comparison.scores import Estimator
 from service.engine.errors import Undefined
 
 Square = NDArray[np.float64]
@@ -69,7 +70,11 @@ class _Table:
 
 
 def rank(
-    scores: NDArray[np.float64], design: Design, confidence: float = 0.95, truth: Truth = "population"
+    scores: NDArray[np.float64],
+    design: Design,
+    confidence: float = 0.95,
+    truth: Truth = "population",
+    estimator: Estimator | None = None,
 ) -> Ranking:
     """Rank K models by their results on the same examples.
 
@@ -83,6 +88,9 @@ def rank(
     confidence : float
         Joint, of everything said.
     truth : "population" or "full_benchmark"
+    estimator : Estimator, optional
+        For selections that are no sample: scores and their errors come from it, and
+        every pair is as certain as its effective size makes it.
 
     Raises
     ------
@@ -91,10 +99,13 @@ def rank(
     """
     there = ~np.isnan(scores)
     values = np.where(there, scores, 0.0)
-    table = _table(values, there.astype(np.float64), design, truth)
+    weights = design.weights if estimator is None else estimator.coefficients
+    table = _table(values, there.astype(np.float64), weights, design, truth, estimator)
     z = pairwise_critical(len(scores), confidence)
     ahead = _separated(table, z)
-    means = (values * there) @ design.weights / (there @ design.weights)
+    means = values @ weights / (there @ weights)
+    if estimator is not None:
+        means = np.clip(means * weights.sum() + estimator.intercept, 0, 1)
     order = np.lexsort((np.arange(len(means)), -means))
     groups = _tie_groups((ahead | ahead.T)[np.ix_(order, order)])
     neighbours = int((ahead | ahead.T)[order[:-1], order[1:]].sum())
@@ -104,7 +115,7 @@ def rank(
         family=len(scores) * (len(scores) - 1) // 2,
         separable_pairs=int(ahead.sum()),
         separable_neighbours=neighbours,
-        models=_places(means, there, table, ahead, order, z, confidence),
+        models=_places(means, _intervals(means, table, estimator, confidence), there, table, ahead, order, z),
         tie_groups=tuple(tuple(int(order[at]) for at in group) for group in groups),
     )
 
@@ -126,16 +137,33 @@ def sidak(p: float, family: int) -> float:
     return float(-np.expm1(family * np.log1p(-p)))
 
 
-def _table(values: Square, there: Square, design: Design, truth: Truth) -> _Table:
+def _table(
+    values: Square, there: Square, weights: NDArray[np.float64],
+    design: Design, truth: Truth, estimator: Estimator | None,
+) -> _Table:  # fmt: skip
     """Weighted counts of each pair on the examples both answered, at their effective size."""
-    weights = design.weights
     shared = there @ there.T
     if not shared.all():
         first, second = np.argwhere(shared == 0)[0]
         raise Undefined(f"models {first} and {second} answered no example in common")
-    common, squared = (there * weights) @ there.T, (there * weights**2) @ there.T
+    common = (there * weights) @ there.T
     gain = _gains(values, there, weights) / common
-    loss, difference = gain.T, gain - gain.T
+    if estimator is None:
+        size = _design_size(values, there, weights, gain, design, truth)
+    else:
+        known = 1 / min(estimator.calibration.effective_size, 1e12)
+        noise = 1 / design.total if truth == "population" else 0.0
+        size = shared / len(weights) / (known + noise)
+    return _Table(gain * size, gain.T * size, size)
+
+
+def _design_size(
+    values: Square, there: Square, weights: NDArray[np.float64], gain: Square, design: Design, truth: Truth
+) -> Square:
+    """Independent 0/1 examples that tell as much about each pair."""
+    shared = there @ there.T
+    common, squared = (there * weights) @ there.T, (there * weights**2) @ there.T
+    difference = gain - gain.T
     squares = (values**2 * weights) @ there.T
     spread = (squares + squares.T - 2 * (values * weights) @ values.T) / common - difference**2
     size = common**2 / squared
@@ -143,8 +171,20 @@ def _table(values: Square, there: Square, design: Design, truth: Truth) -> _Tabl
         left = np.maximum(design.total - shared, 0) / max(design.total - 1, 1)
         size = size / np.maximum(left, 1e-12)
     pseudo = 2.0 / shared
-    size = size * (gain + loss - difference**2 + pseudo) / (np.maximum(spread, 0) + pseudo)
-    return _Table(gain * size, loss * size, size)
+    bound = gain + gain.T - difference**2
+    return np.asarray(size * (bound + pseudo) / (np.maximum(spread, 0) + pseudo))
+
+
+def _intervals(
+    means: NDArray[np.float64], table: _Table, estimator: Estimator | None, confidence: float
+) -> NDArray[np.float64]:
+    """Joint intervals of the scores, shape (K, 2)."""
+    each = simultaneous_confidence(confidence, len(means))
+    if estimator is None:
+        return np.column_stack(wilson_share(np.clip(means, 0, 1), np.diag(table.size), each))
+    error = max(estimator.calibration.deviation, estimator.posterior)
+    half = critical(each, max(estimator.calibration.models - 1, 1)) * error
+    return np.clip(np.column_stack((means - half, means + half)), 0, 1)
 
 
 def _gains(values: Square, there: Square, weights: NDArray[np.float64]) -> Square:
@@ -166,12 +206,10 @@ def _separated(table: _Table, z: float) -> NDArray[np.bool_]:
 
 
 def _places(
-    means: NDArray[np.float64], there: NDArray[np.bool_], table: _Table, ahead: NDArray[np.bool_],
-    order: NDArray[np.intp], z: float, confidence: float,
+    means: NDArray[np.float64], intervals: NDArray[np.float64], there: NDArray[np.bool_],
+    table: _Table, ahead: NDArray[np.bool_], order: NDArray[np.intp], z: float,
 ) -> tuple[Ranked, ...]:  # fmt: skip
     count, best = len(means), int(order[0])
-    each = simultaneous_confidence(confidence, count)
-    low, high = wilson_share(np.clip(means, 0, 1), np.diag(table.size), each)
     from_low, from_high = _from_best(table, best, z)
     share = (table.gain - table.loss) / table.size
     wins = 0.5 + share.sum(axis=1) / 2 / (count - 1)
@@ -179,7 +217,7 @@ def _places(
         Ranked(
             model=int(at),
             score=float(means[at]),
-            interval=(float(low[at]), float(high[at])),
+            interval=(float(intervals[at, 0]), float(intervals[at, 1])),
             rank=1 + int((means > means[at] + 1e-12).sum()),
             rank_interval=(1 + int(ahead[:, at].sum()), count - int(ahead[at].sum())),
             win_rate=float(wins[at]),

@@ -42,7 +42,7 @@ class Known:
     Attributes
     ----------
     scores : ndarray of float64, shape (M,)
-        Full scores.
+        Full scores, finite.
     answers : ndarray of float64, shape (M, n)
         On the selection; NaN where missing.
     source : ndarray of bool, shape (M,)

@@ -78,7 +78,7 @@ def test_on_gpqa_what_it_says_comes_true(shared):
     known = np.triu_indices(210, 1)
     prior = prior_from_pairs(ahead[known], ahead.T[known])
     rng, said, seen = np.random.default_rng(1), [], []
-    while len(said) < 800:
+    while len(said) < 500:
         first, second = 210 + rng.choice(210, 2, replace=False)
         drawn = rng.choice(448, 100, replace=False)
         gain = int((scores[first, drawn] > scores[second, drawn]).sum())

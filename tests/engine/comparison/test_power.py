@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy import special
 
-from service.engine.comparison.gate import Rule
+from service.engine.comparison.gate import EXACT_UP_TO, Rule
 from service.engine.comparison.power import (
     examples_to_order,
     group_disagreement,
@@ -78,7 +78,7 @@ def test_one_answer_in_full():
 
 
 def test_sizes_beyond_enumeration_are_approximated_without_a_jump():
-    near, far = power(0.3, 0.01, [20_000, 20_001], rule=Rule()).by_size
+    near, far = power(0.3, 0.01, [EXACT_UP_TO, EXACT_UP_TO + 1], rule=Rule()).by_size
     assert far.smallest_detectable_drop == pytest.approx(near.smallest_detectable_drop, rel=0.01)
     assert far.false_alarm_rate == pytest.approx(near.false_alarm_rate, abs=1e-3)
 

@@ -169,7 +169,7 @@ def main() -> None:
                 "false alarms, identical models": false_alarms_of_identical_models(scores, n, draws, rng),
                 "coverage of full scores": scores_covered(scores, n, draws, rng),
             }
-            if n >= 50:
+            if n >= 100:
                 rates["stated drops found"] = drops_found(scores, n, draws, rng)
             for label, count in rates.items():
                 limit = upper_limit(count, draws)
