@@ -26,7 +26,7 @@ from service.engine.comparison.power import (
 )
 from service.engine.comparison.ranking import Ranking, rank
 from service.engine.comparison.scores import Estimator, Known, Score, estimate_scores
-from service.engine.comparison.selected import Selected, basis, modelled
+from service.engine.comparison.selected import Predictor, Selected, basis, modelled
 from service.engine.comparison.thresholds import history, suggest_threshold, threshold_rates
 
 __all__ = [
@@ -41,6 +41,7 @@ __all__ = [
     "Many",
     "Modelled",
     "Power",
+    "Predictor",
     "Ranking",
     "Rule",
     "Score",

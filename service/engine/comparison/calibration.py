@@ -7,11 +7,14 @@ choice, else by leaving source models out of it in turn.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from service.engine.selection.base import Method, Source
+
+MeasuredOn = Literal["new_models", "cross_validation", "source_models", "posterior"]
 
 # Fewer models with known scores than this carry no calibration of their own.
 LEAST_MODELS = 10
@@ -32,15 +35,17 @@ class Calibration:
     effective_size : float
         Random examples that would order these models' pairs as well: Σ disagreement / Σ squared
         error of the pairs' differences; infinite when no pair has an error.
-    out_of_sample : bool
-        Whether these models had no part in choosing the examples.
+    measured_on : str
+        "new_models" had no part in choosing the examples; by "cross_validation" each source
+        model was left out in turn; "source_models" is what is left, and optimistic;
+        "posterior" is the predictor's own word.
     """
 
     models: int
     bias: float
     deviation: float
     effective_size: float
-    out_of_sample: bool
+    measured_on: MeasuredOn
 
     def difference_error(self, movement: float, examples: int) -> float:
         """Standard error of a difference of two models, from how much their answers differ.
@@ -57,7 +62,7 @@ def calibrate(
     scores: NDArray[np.float64],
     answers: NDArray[np.float64],
     *,
-    out_of_sample: bool,
+    measured_on: MeasuredOn = "new_models",
 ) -> Calibration:
     """Measure the errors of models with known full scores.
 
@@ -67,7 +72,8 @@ def calibrate(
         Estimated and full scores, M ≥ 2.
     answers : ndarray of float64, shape (M, n)
         On the subset, complete.
-    out_of_sample : bool
+    measured_on : str
+        Who these models are.
     """
     errors = estimates - scores
     squares, movement = _pair_sums(errors, answers)
@@ -76,7 +82,7 @@ def calibrate(
         bias=float(errors.mean()),
         deviation=float(np.sqrt((errors**2).mean())),
         effective_size=movement / squares if squares > 0 else float("inf"),
-        out_of_sample=out_of_sample,
+        measured_on=measured_on,
     )
 
 
@@ -126,8 +132,23 @@ def cross_validate(
         bias=float(together.mean()),
         deviation=float(np.sqrt((together**2).mean())),
         effective_size=movement / squares if squares > 0 else float("inf"),
-        out_of_sample=True,
+        measured_on="cross_validation",
     )
+
+
+def from_posterior(deviation: float, answers: NDArray[np.float64]) -> Calibration:
+    """A predictor's own standard deviation in the place of measured errors.
+
+    Parameters
+    ----------
+    deviation : float
+        Of one model's full score, above 0.
+    answers : ndarray of float64, shape (M, n)
+        Of the source models on the subset, M ≥ 2: how much two models differ.
+    """
+    _, movement = _pair_sums(np.zeros(len(answers)), answers)
+    pairs = len(answers) * (len(answers) - 1) / 2
+    return Calibration(len(answers), 0.0, deviation, movement / pairs / (2 * deviation**2), "posterior")
 
 
 def _answers(source: Source, method: Method) -> NDArray[np.generic]:

@@ -182,8 +182,8 @@ def _intervals(
     each = simultaneous_confidence(confidence, len(means))
     if estimator is None:
         return np.column_stack(wilson_share(np.clip(means, 0, 1), np.diag(table.size), each))
-    error = max(estimator.calibration.deviation, estimator.posterior)
-    half = critical(each, max(estimator.calibration.models - 1, 1)) * error
+    calibration = estimator.calibration
+    half = critical(each, max(calibration.models - 1, 1)) * calibration.deviation
     return np.clip(np.column_stack((means - half, means + half)), 0, 1)
 
 

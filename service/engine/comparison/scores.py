@@ -64,14 +64,11 @@ class Estimator:
         The selection's weights, or a predictor's.
     intercept : float
     calibration : Calibration
-    posterior : float
-        Standard deviation the model itself gives its errors; 0 where it gives none.
     """
 
     coefficients: NDArray[np.float64]
     calibration: Calibration
     intercept: float = 0.0
-    posterior: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +182,7 @@ def _modelled(
         doubt = float((by.coefficients**2 * filled * (1 - filled))[~there].sum())
     score = float(np.clip(by.intercept + filled @ by.coefficients, 0, 1))
     calibration = by.calibration
-    error = float(np.sqrt(max(calibration.deviation, by.posterior) ** 2 + doubt))
+    error = float(np.sqrt(calibration.deviation**2 + doubt))
     half = critical(confidence, max(calibration.models - 1, 1)) * error
     return score, (max(0.0, score - half), min(1.0, score + half)), error
 
@@ -226,7 +223,7 @@ def _warnings(
     if len(sources) and not sources.min() <= score <= sources.max():
         side = "above" if score > sources.max() else "below"
         found.append(f"The estimate lies {side} every source model's score: an extrapolation.")
-    if not by.calibration.out_of_sample:
+    if by.calibration.measured_on == "source_models":
         found.append(
             "The errors were measured on the models that chose the examples: the interval may be too narrow."
         )

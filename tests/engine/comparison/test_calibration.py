@@ -14,7 +14,7 @@ def test_a_random_subset_is_worth_its_own_size():
     for _ in range(300):
         drawn = rng.choice(400, 50, replace=False)
         part = scores[:, drawn]
-        found = calibrate(part.mean(axis=1), scores.mean(axis=1), part, out_of_sample=True)
+        found = calibrate(part.mean(axis=1), scores.mean(axis=1), part)
         inverse.append(1 / found.effective_size)
     assert 1 / np.mean(inverse) == pytest.approx(50 * 399 / 350, rel=0.12)
 
@@ -22,7 +22,7 @@ def test_a_random_subset_is_worth_its_own_size():
 def test_sums_over_pairs_by_hand():
     part = np.array([[1.0, 0.0], [1.0, 1.0], [0.0, 0.5]])
     estimates, scores = np.array([0.5, 0.9, 0.2]), np.array([0.4, 0.95, 0.3])
-    found = calibrate(estimates, scores, part, out_of_sample=False)
+    found = calibrate(estimates, scores, part)
     errors = estimates - scores
     squares = sum((errors[i] - errors[j]) ** 2 for i in range(3) for j in range(i))
     movement = sum(np.abs(part[i] - part[j]).mean() for i in range(3) for j in range(i))
@@ -33,10 +33,10 @@ def test_sums_over_pairs_by_hand():
 
 def test_without_errors_the_size_is_infinite_and_equal_answers_are_no_proof():
     part = np.array([[1.0, 0.0], [0.0, 0.0]])
-    found = calibrate(np.array([0.5, 0.1]), np.array([0.5, 0.1]), part, out_of_sample=True)
+    found = calibrate(np.array([0.5, 0.1]), np.array([0.5, 0.1]), part)
     assert found.effective_size == np.inf
     assert found.difference_error(0.0, 10) == 0
-    usual = calibrate(np.array([0.5, 0.1]), np.array([0.4, 0.1]), part, out_of_sample=True)
+    usual = calibrate(np.array([0.5, 0.1]), np.array([0.4, 0.1]), part)
     assert usual.difference_error(0.0, 10) == pytest.approx((1 / 12 / usual.effective_size) ** 0.5)
 
 

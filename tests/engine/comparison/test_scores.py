@@ -18,8 +18,8 @@ def known(models=40, n=50, seed=0):
     return Known(answers.mean(axis=1), answers, np.ones(models, bool))
 
 
-def measured(deviation=0.03, models=40, out_of_sample=True):
-    return Calibration(models, 0.0, deviation, 100.0, out_of_sample)
+def measured(deviation=0.03, models=40, measured_on="new_models"):
+    return Calibration(models, 0.0, deviation, 100.0, measured_on)
 
 
 def one(row, by, about=None, **more):
@@ -116,8 +116,7 @@ def test_a_model_based_interval_is_as_wide_as_the_errors_measured():
     found = one(np.full(10, 0.5), Estimator(np.full(10, 0.1), measured(0.03)))
     assert found.basis == "model"
     assert found.interval == pytest.approx((0.5 - 2.0227 * 0.03, 0.5 + 2.0227 * 0.03), abs=1e-5)
-    posterior = Estimator(np.full(10, 0.1), measured(0.03), posterior=0.06)
-    assert one(np.full(10, 0.5), posterior).standard_error == pytest.approx(0.06)
+    assert found.standard_error == pytest.approx(0.03)
 
 
 def test_a_missing_answer_is_filled_by_what_others_got_and_widens_the_interval():
@@ -136,7 +135,7 @@ def test_a_predictor_with_an_intercept_is_used_as_it_is():
 
 
 def test_warnings_say_what_the_numbers_rest_on():
-    by = Estimator(np.full(50, 0.02), measured(models=6, out_of_sample=False))
+    by = Estimator(np.full(50, 0.02), measured(models=6, measured_on="source_models"))
     text = " ".join(one(np.ones(50), by).warnings)
     assert "above every source model" in text
     assert "measured on the models that chose the examples" in text

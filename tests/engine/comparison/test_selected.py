@@ -6,6 +6,7 @@ from service.engine.comparison import (
     Design,
     Estimator,
     Known,
+    Predictor,
     Rule,
     Selected,
     basis,
@@ -26,7 +27,7 @@ def chosen(method, size=40, sources=60, options=None, calibration=None):
     options = options or {}
     fitted = create(method, options).fit(Source(SCORES[:sources], STRATA), np.random.default_rng(0))
     subset = fitted.pick(size)
-    return Selected(method, options, subset.indices, subset.weights, STRATA, calibration)
+    return Selected(method, options, subset.indices, subset.weights, STRATA, None, calibration)
 
 
 def known(selected, models=200, sources=60):
@@ -51,19 +52,19 @@ def test_stratified_selections_keep_their_weights(allocation, size):
 
 
 def test_the_errors_of_models_without_a_part_in_the_choice_come_first():
-    selected = chosen("anchor_points", calibration=Calibration(60, 0.0, 0.5, 9.0, True))
+    selected = chosen("anchor_points", calibration=Calibration(60, 0.0, 0.5, 9.0, "cross_validation"))
     by = basis(selected, known(selected))
     assert isinstance(by, Estimator)
-    assert (by.calibration.models, by.calibration.out_of_sample) == (140, True)
+    assert (by.calibration.models, by.calibration.measured_on) == (140, "new_models")
 
 
 def test_then_those_found_when_it_was_made_then_those_of_the_sources():
-    stored = Calibration(60, 0.0, 0.5, 9.0, True)
+    stored = Calibration(60, 0.0, 0.5, 9.0, "cross_validation")
     selected = chosen("anchor_points", calibration=stored)
     assert basis(selected, known(selected, models=69)).calibration == stored
     selected = chosen("anchor_points")
     found = basis(selected, known(selected, models=69)).calibration
-    assert (found.models, found.out_of_sample) == (60, False)
+    assert (found.models, found.measured_on) == (60, "source_models")
 
 
 def test_models_with_missing_answers_measure_nothing():
@@ -126,3 +127,17 @@ def test_ranks_by_an_estimator_are_hardly_ever_wrong():
         ranks = {place.model: place.rank_interval for place in found.models}
         held.append(all(low <= 1 + (full > full[m]).sum() <= high for m, (low, high) in ranks.items()))
     assert np.mean(held) > 0.9
+
+
+def test_a_predictor_is_a_model_whatever_drew_the_examples():
+    drawn = chosen("random")
+    predictor = Predictor(drawn.weights * 0.5, 0.25, 0.04)
+    selected = Selected("random", {}, drawn.chosen, drawn.weights, STRATA, predictor)
+    by = basis(selected, known(selected, models=60))
+    assert isinstance(by, Estimator)
+    assert (by.intercept, by.calibration.deviation) == (0.25, 0.04)
+    assert by.calibration.measured_on == "posterior"
+    rows = SCORES[:60][:, drawn.chosen].astype(float)
+    first, second = np.triu_indices(60, 1)
+    movement = np.abs(rows[first] - rows[second]).mean()
+    assert by.calibration.difference_error(movement, 10**9) == pytest.approx(2**0.5 * 0.04)
