@@ -9,12 +9,20 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
+from threadpoolctl import threadpool_limits
 
 import migrations
 from service import embedded
 from service.store.db import make_engine
 
 _numbers = itertools.count()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _one_thread() -> Iterator[None]:
+    """As in the workers: on small arrays several threads only wait for one another."""
+    with threadpool_limits(1):
+        yield
 
 
 @pytest.fixture(scope="session")
