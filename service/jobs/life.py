@@ -62,7 +62,7 @@ def claim(
     The API rings once a job, for its first part; whoever takes that rings for the others.
     """
     claimed = parts.claim(conn, job_id, index, worker=worker, lease=terms.lease)
-    if claimed is None or index > 0:
+    if claimed is None or index > 0 or claimed.parts_total == 1:
         return claimed, []
     return claimed, [(job_id, other) for other in parts.unrung(conn, job_id)]
 

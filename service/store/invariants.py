@@ -1,0 +1,72 @@
+"""What must hold in the database at any moment, as queries that find what does not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+
+from sqlalchemy import Connection, text
+
+# Each query finds ids of offenders. What a CHECK or a trigger refuses is not asked again here.
+JOBS: Mapping[str, str] = {
+    "a job has ended but a part of it is open": """
+        SELECT j.id FROM jobs j JOIN parts p ON p.job_id = j.id
+        WHERE j.status IN ('succeeded', 'failed', 'cancelled')
+        AND p.status IN ('waiting', 'queued', 'running')
+        AND j.finished_at > now() - CAST(:recent AS interval)""",
+    "a job is unfinished but nothing of it can go on": """
+        SELECT j.id FROM jobs j WHERE j.status IN ('queued', 'running') AND NOT EXISTS (
+            SELECT FROM parts p WHERE p.job_id = j.id AND p.status IN ('queued', 'running'))""",
+    "a job is queued but a part of it runs": """
+        SELECT j.id FROM jobs j JOIN parts p ON p.job_id = j.id
+        WHERE j.status = 'queued' AND p.status = 'running'""",
+    "a cancelled job goes on": """
+        SELECT j.id FROM jobs j JOIN parts p ON p.job_id = j.id
+        WHERE j.cancel_requested AND j.status IN ('queued', 'running')
+        AND p.status IN ('queued', 'waiting')""",
+    "the count of finished parts is wrong": """
+        SELECT j.id FROM jobs j WHERE j.status IN ('queued', 'running') AND j.parts_done <> (
+            SELECT count(*) FROM parts p
+            WHERE p.job_id = j.id AND p.role = 'compute' AND p.status = 'done')""",
+    "a part is done but its result is gone": """
+        SELECT j.id FROM jobs j JOIN parts p ON p.job_id = j.id
+        WHERE j.status IN ('queued', 'running') AND p.role = 'compute' AND p.status = 'done'
+        AND p.result IS NULL""",
+    "a part has failed as often as allowed and goes on": """
+        SELECT j.id FROM jobs j JOIN parts p ON p.job_id = j.id
+        WHERE p.status IN ('queued', 'running') AND p.failures >= j.max_attempts""",
+    "a part has waited too long and nobody was rung": """
+        SELECT p.job_id FROM parts p WHERE p.status = 'queued'
+        AND greatest(p.available_at, p.rung_at) < now() - CAST(:patience AS interval)""",
+    "a lease has run out long ago": """
+        SELECT p.job_id FROM parts p WHERE p.status = 'running'
+        AND p.lease_until < now() - CAST(:patience AS interval)""",
+}
+
+MATRICES: Mapping[str, str] = {
+    "stored length does not match shape": """
+        SELECT DISTINCT r.matrix_id FROM matrix_rows r JOIN matrices m ON m.id = r.matrix_id
+        WHERE (r."binary" AND octet_length(r.scores) <> (m.n_examples + 7) / 8)
+        OR octet_length(r.missing) <> (m.n_examples + 7) / 8
+        OR r.scored <> m.n_examples - coalesce(bit_count(r.missing), 0)""",
+    "the count of models is wrong": """
+        SELECT m.id FROM matrices m
+        JOIN matrix_revisions v ON v.matrix_id = m.id AND v.revision = m.revision
+        WHERE v.n_models <> (
+            SELECT count(*) FROM matrix_rows r WHERE r.matrix_id = m.id AND r.valid_to IS NULL)""",
+}
+
+
+def violations(
+    conn: Connection, checks: Mapping[str, str], *, patience: timedelta, recent: timedelta = timedelta(days=1)
+) -> dict[str, list[str]]:
+    """Ids of what breaks each rule, at most ten a rule; empty when all is well."""
+    found = {}
+    for rule, query in checks.items():
+        limited = text(f"SELECT DISTINCT found.* FROM ({query}) AS found LIMIT 10")  # noqa: S608
+        values = {"patience": patience, "recent": recent}
+        asked = {name: value for name, value in values.items() if f":{name}" in query}
+        offenders = [str(row[0]) for row in conn.execute(limited, asked)]
+        if offenders:
+            found[rule] = offenders
+    return found
