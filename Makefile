@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 FROM := $(if $(wildcard wheels),--no-index --find-links wheels)
 
-.PHONY: demo serve test bench paper openapi lock wheels setup clean
+.PHONY: docs demo serve test bench paper openapi lock wheels setup clean
 
 demo: $(VENV)/.runtime
 	@$(BIN)/tastetest demo
@@ -26,6 +26,9 @@ bench: $(VENV)/.dev
 paper: $(VENV)/.dev
 	$(BIN)/python -m tests.paper
 
+docs: $(VENV)/.docs
+	$(BIN)/mkdocs build --strict
+
 openapi: $(VENV)/.runtime
 	$(BIN)/tastetest openapi > openapi/openapi.json
 
@@ -40,6 +43,10 @@ $(VENV)/.dev: $(VENV)/.runtime requirements-dev.lock
 	@$(PIP) install --require-hashes $(FROM) -r requirements-dev.lock
 	@touch $@
 
+$(VENV)/.docs: $(VENV)/.runtime requirements-docs.lock
+	@$(PIP) install --require-hashes $(FROM) -r requirements-docs.lock
+	@touch $@
+
 wheels: $(VENV)/.runtime
 	$(PIP) download --require-hashes -d wheels -r requirements-dev.lock
 
@@ -49,3 +56,4 @@ clean:
 lock:
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links --extra build pyproject.toml -o requirements.lock
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links --extra dev -c requirements.lock pyproject.toml -o requirements-dev.lock
+	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links --extra docs -c requirements-dev.lock pyproject.toml -o requirements-docs.lock
