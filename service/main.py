@@ -10,6 +10,7 @@ from fastapi import FastAPI
 from fastapi.routing import APIRoute
 
 from service.api import (
+    compare,
     health,
     home,
     jobs,
@@ -17,14 +18,17 @@ from service.api import (
     matrices,
     metrics,
     openapi,
+    power,
     problems,
     report,
+    scores,
     selections,
     submit,
 )
 from service.api.house import House
 from service.api.listener import Listener
 from service.api.middleware import BodyLimit, Envelope
+from service.api.standings import Standings
 from service.jobs.bell import Bell
 from service.settings import Settings
 from service.store.db import make_engine
@@ -49,7 +53,8 @@ def create_app(settings: Settings) -> FastAPI:
         redirect_slashes=False,
         redoc_url=None,
     )
-    for resource in (matrices, submit, jobs, selections, report, home, health, metrics):
+    resources = matrices, submit, jobs, selections, scores, compare, power, report, home, health, metrics
+    for resource in resources:
         app.include_router(resource.router)
     app.add_middleware(BodyLimit, limit=settings.max_body_bytes)
     app.add_middleware(Envelope)
@@ -67,6 +72,7 @@ def _lifespan(settings: Settings) -> Callable[[FastAPI], contextlib.AbstractAsyn
             make_engine(settings.database_url, pool_size=settings.database_pool, application="tastetest-api"),
             Listener(settings.database_url),
             Bell(settings.redis_url),
+            Standings(),
         )
         app.state.house = house
         try:

@@ -25,7 +25,7 @@ RECENT = 20
 PAGE: dict[int | str, dict[str, Any]] = {200: {"content": {"text/html": {"schema": {"type": "string"}}}}}
 
 
-@router.get("/", response_class=HTMLResponse, responses=PAGE)
+@router.get("/", response_class=HTMLResponse, responses={**PAGE, **refusals()})
 def get_home(request: Request, house: HouseDep) -> Response:
     """Matrices, recent jobs, and forms that use the API."""
     with house.engine.begin() as conn:

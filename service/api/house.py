@@ -9,18 +9,20 @@ from fastapi import Depends, Request
 from sqlalchemy import Engine
 
 from service.api.listener import Listener
+from service.api.standings import Standings
 from service.jobs.bell import Bell
 from service.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
 class House:
-    """Settings, the pool of connections, the ear on job changes and the bell to the workers."""
+    """Settings, the pool of connections, the ear on job changes, the bell to the workers, what is kept."""
 
     settings: Settings
     engine: Engine
     listener: Listener
     bell: Bell
+    standings: Standings
 
 
 async def house_of(request: Request) -> House:

@@ -28,6 +28,7 @@ TAGS = [
     {"name": "jobs", "description": "The work's progress and results."},
     {"name": "selections", "description": "Chosen micro-benchmarks: immutable, with a content hash."},
     {"name": "reports", "description": "Results as pages, figures and tables for people."},
+    {"name": "comparisons", "description": "Verdicts on new models, and what such verdicts can tell."},
     {"name": "operation", "description": "For those who run the service."},
 ]
 

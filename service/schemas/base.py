@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import (
     BaseModel,
     ConfigDict,
+    Discriminator,
     Field,
     ValidationError,
     ValidatorFunctionWrapHandler,
@@ -27,6 +28,15 @@ class Tell(BaseModel):
     """A response body."""
 
     model_config = ConfigDict(allow_inf_nan=False)
+
+
+def named_or(spec: type[Ask], offer: str) -> Discriminator:
+    """For unions of a name (tagged "name") and an object (tagged "spec")."""
+
+    def kind(value: object) -> str | None:
+        return "name" if isinstance(value, str) else "spec" if isinstance(value, dict | spec) else None
+
+    return Discriminator(kind, custom_error_type="no_such_choice", custom_error_message=f"Should be {offer}")
 
 
 def one_of(offer: str) -> WrapValidator:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Discriminator, Field, Tag
+from pydantic import Field, Tag
 
-from service.schemas.base import Ask, Fraction, one_of
+from service.schemas.base import Ask, Fraction, named_or, one_of
 
 Missing = Literal["error", "drop_examples", "drop_models", "zero"]
 Name = Annotated[str, Field(min_length=1, max_length=500)]
@@ -56,17 +56,9 @@ class MethodSpec(Ask):
     label: Annotated[str | None, Field(max_length=100, description="Names the line of the result.")] = None
 
 
-def _name_or_spec(value: object) -> str | None:
-    return "name" if isinstance(value, str) else "spec" if isinstance(value, dict | MethodSpec) else None
-
-
 NameOrSpec = Annotated[
     Annotated[Name, Tag("name")] | Annotated[MethodSpec, Tag("spec")],
-    Discriminator(
-        _name_or_spec,
-        custom_error_type="no_such_choice",
-        custom_error_message="Should be the name of a method, or an object with method, estimator, options",
-    ),
+    named_or(MethodSpec, "the name of a method, or an object with method, estimator, options"),
 ]
 
 

@@ -26,6 +26,16 @@ class MatrixRef(Tell):
     content_hash: str
 
 
+class CalibrationView(Tell):
+    """Errors of estimated full scores, measured on models whose full scores are known."""
+
+    models: int
+    bias: float
+    deviation: float = Field(description="Root mean square error.")
+    effective_size: float | None = Field(description="Random examples that would order models as well.")
+    measured_on: str
+
+
 class SelectionResult(Tell):
     """A micro-benchmark: which examples, and how answers on them become a full score."""
 
@@ -40,6 +50,10 @@ class SelectionResult(Tell):
     seed: int
     source_models: list[str] = Field(description="The models it was chosen by.")
     examples: list[Chosen] = Field(description="By id.")
+    missing: str = Field(description="What was done with cells that had no score.")
+    calibration: CalibrationView | None = Field(
+        description="How far its estimates are from full scores; null for a sample, which needs no measuring."
+    )
     stability: float = Field(description="Overlap (Jaccard) with the choice under another seed.")
 
 

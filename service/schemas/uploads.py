@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 
 class UploadFields(BaseModel):
     """Texts; `service.ingest` reads them once more, since forms bring them too."""
-
-    model_config = ConfigDict(extra="forbid")
 
     name: str | None = Field(
         None, min_length=1, max_length=500, description="What people call it; the file's name if not given."

@@ -87,6 +87,12 @@ def models(
     return cursors.page(found, [model.model for model in found], limit)
 
 
+def known_models(conn: Connection, record: MatrixRecord, names: Sequence[str]) -> set[str]:
+    """Which of these models the revision has."""
+    r = matrix_rows.c
+    return set(conn.scalars(select(r.model).where(_at(record), r.model.in_(names))))
+
+
 def examples(conn: Connection, matrix_id: str) -> tuple[str, ...]:
     """Example ids in the matrix's order; the same in every revision."""
     packed = conn.scalar(

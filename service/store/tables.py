@@ -200,3 +200,12 @@ idempotency_keys = Table(
     Column("created_at", Moment, nullable=False),
     Index("ix_idempotency_keys_created_at", "created_at"),
 )
+
+answers = Table(
+    "answers",
+    metadata,
+    Column("selection_id", Id, ForeignKey(selections.c.id, ondelete="CASCADE"), primary_key=True),
+    Column("model", Exact, primary_key=True),
+    Column("answers", LargeBinary, nullable=False),
+    Column("created_at", Moment, nullable=False),
+)

@@ -72,7 +72,7 @@ def test_random_walks_along_the_links(schema: Any) -> None:
 
     Walk.run(settings=settings(max_examples=25, stateful_step_count=8, derandomize=True, **QUIET))
     assert ("create_matrix", 201) in reached
-    assert len({name for name, status in reached if status < 300}) >= 8, sorted(reached)
+    assert len({name for name, status in reached if status < 300}) >= 5, sorted(reached)
 
 
 @pytest.mark.parametrize(

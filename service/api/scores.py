@@ -1,0 +1,132 @@
+"""`POST /selections/{id}/scores`: what would these models score on the full benchmark?"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated
+
+import numpy as np
+from fastapi import APIRouter, Query, Request
+from numpy.typing import NDArray
+from starlette.concurrency import run_in_threadpool
+
+from service import ingest
+from service.api.bodies import UPLOAD_BODY
+from service.api.house import House, HouseDep
+from service.api.matrices import Fields
+from service.api.route import StrictRoute
+from service.api.selections import SelectionId
+from service.api.upload import Received, limits_of, received
+from service.engine.comparison import Score, estimate_scores
+from service.engine.matrix import Matrix
+from service.engine.standing import Standing
+from service.errors import Fault, InvalidUpload
+from service.schemas.problems import refusals
+from service.schemas.selections import MatrixRef
+from service.schemas.verdicts import ScoresView, ScoreView
+from service.store import answers, matrices, selections
+from service.store.records import SelectionRecord
+
+router = APIRouter(prefix="/selections/{selection_id}/scores", tags=["comparisons"], route_class=StrictRoute)
+
+Row = NDArray[np.float64]
+Keep = Annotated[bool, Query(description="Keep the answers, so that `/compare` knows these models by name.")]
+Confidence = Annotated[float, Query(ge=0.5, le=0.9999, description="Of the intervals.")]
+
+
+@router.post("", responses=refusals(400, 404, 413, 415), openapi_extra=UPLOAD_BODY)
+async def estimate(
+    selection_id: SelectionId,
+    request: Request,
+    house: HouseDep,
+    fields: Fields,
+    keep: Keep = False,
+    confidence: Confidence = 0.95,
+) -> ScoresView:
+    """Estimate full scores from answers on the selection only, in any format of `POST /matrices`.
+
+    Answers are matched by example id; those to other examples of the benchmark are set
+    aside. Each model gets a score with its interval, a rank interval among the matrix's
+    models, and the models it cannot be told from.
+    """
+    async with received(request, fields.given()) as sent:
+        return await run_in_threadpool(_estimate, house, selection_id, sent, keep, confidence)
+
+
+@router.get("", responses=refusals(404))
+def list_scores(selection_id: SelectionId, house: HouseDep, confidence: Confidence = 0.95) -> ScoresView:
+    """The estimates of the models whose answers were kept."""
+    with house.engine.begin() as conn:
+        selection = selections.get(conn, selection_id)
+        standing = house.standings.of(conn, selection)
+        rows = answers.find(conn, selection.id, answers.models(conn, selection.id))
+        matrix = matrices.get(conn, selection.matrix_id, selection.revision)
+    ref = MatrixRef(id=matrix.id, revision=matrix.revision, content_hash=matrix.content_hash)
+    return _view(selection, ref, standing, rows, confidence, kept=True, warnings=[])
+
+
+def _estimate(house: House, selection_id: str, sent: Received, keep: bool, confidence: float) -> ScoresView:
+    upload = ingest.read(
+        sent.file, filename=sent.filename, options=sent.options, limits=limits_of(house.settings)
+    )
+    with house.engine.begin() as conn:
+        selection = selections.get(conn, selection_id)
+        confidences = selection.body["scored_by"] == "confidences" and upload.matrix.confidences is not None
+        standing = house.standings.of(conn, selection, confidences=confidences)
+        matrix = matrices.get(conn, selection.matrix_id, selection.revision)
+        rows, warnings = _rows(upload.matrix, standing, confidences=confidences)
+        if keep:
+            answers.keep(conn, selection.id, rows)
+    ref = MatrixRef(id=matrix.id, revision=matrix.revision, content_hash=matrix.content_hash)
+    warnings = [*upload.warnings, *warnings]
+    return _view(selection, ref, standing, rows, confidence, kept=keep, warnings=warnings)
+
+
+def _rows(part: Matrix, standing: Standing, *, confidences: bool) -> tuple[dict[str, Row], list[str]]:
+    """Answers on the selection, NaN where missing, shape (n,) a model."""
+    whole = ingest.align(part, standing.benchmark)
+    place = {example: at for at, example in enumerate(standing.benchmark)}
+    columns = [place[example] for example in standing.chosen]
+    scores = (whole.confidences if confidences and whole.confidences is not None else whole.scores)[
+        :, columns
+    ]
+    values = scores.astype(np.float64)
+    if whole.missing is not None:
+        values[whole.missing[:, columns]] = np.nan
+    rows = dict(zip(whole.models, values, strict=True))
+    for model, row in rows.items():
+        if np.isnan(row).all():
+            message = f"{model!r} answered none of the {len(row)} examples of the selection."
+            raise InvalidUpload(message, [Fault(f"model {model!r}", "no_answers", message)])
+    outside = len(set(part.examples).difference(standing.chosen))
+    warnings = [f"Answers to {outside} examples outside the selection are set aside."] if outside else []
+    return rows, warnings
+
+
+def _view(
+    selection: SelectionRecord,
+    matrix: MatrixRef,
+    standing: Standing,
+    rows: dict[str, Row],
+    confidence: float,
+    *,
+    kept: bool,
+    warnings: list[str],
+) -> ScoresView:
+    found = []
+    if rows:
+        found = estimate_scores(np.array(list(rows.values())), standing.by, standing.known, confidence)
+    return ScoresView(
+        selection_id=selection.id,
+        matrix=matrix,
+        confidence=confidence,
+        estimator=selection.body["estimator"],
+        scores=[_score(model, score, standing) for model, score in zip(rows, found, strict=True)],
+        kept=kept,
+        warnings=warnings,
+    )
+
+
+def _score(model: str, score: Score, standing: Standing) -> ScoreView:
+    alike = [standing.models[at] for at in score.indistinguishable]
+    return ScoreView.model_validate(asdict(score) | {"model": model, "indistinguishable": alike})

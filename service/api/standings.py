@@ -1,0 +1,67 @@
+"""What judging new answers takes, kept between requests: selections and revisions never change."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Hashable
+
+from sqlalchemy import Connection
+
+from service.engine.comparison.order import JEFFREYS
+from service.engine.standing import Standing, pair_prior, standing
+from service.store import matrices
+from service.store.records import MatrixRecord, SelectionRecord
+
+MOST_CELLS = 16_000_000
+LARGEST_FOR_PRIOR = 20_000_000
+MOST_PRIORS = 1_000
+
+
+class Standings:
+    """The standings asked for last, up to a number of cells together."""
+
+    def __init__(self, most_cells: int = MOST_CELLS) -> None:
+        self._most = most_cells
+        self._kept: OrderedDict[Hashable, Standing] = OrderedDict()
+        self._priors: OrderedDict[Hashable, float] = OrderedDict()
+        self._lock = threading.Lock()
+        # One at a time: a matrix is read whole to make one, and two at once may not fit.
+        self._making = threading.Lock()
+
+    def of(self, conn: Connection, selection: SelectionRecord, *, confidences: bool = False) -> Standing:
+        """How this selection stands for its benchmark."""
+        key = (selection.id, selection.content_hash, confidences)
+        found = self._find(key)
+        if found is None:
+            with self._making:
+                found = self._find(key)
+                if found is None:
+                    matrix = matrices.load(conn, selection.matrix_id, selection.revision)
+                    found = standing(matrix, selection.body, confidences=confidences)
+                    self._keep(key, found)
+        return found
+
+    def prior(self, conn: Connection, matrix: MatrixRecord) -> float:
+        """How discordant examples of this revision's pairs split; Jeffreys' prior for a huge matrix."""
+        if matrix.n_models * matrix.n_examples > LARGEST_FOR_PRIOR:
+            return JEFFREYS
+        key = (matrix.id, matrix.revision)
+        with self._making:
+            if key not in self._priors:
+                self._priors[key] = pair_prior(matrices.load(conn, matrix.id, matrix.revision))
+            while len(self._priors) > MOST_PRIORS:
+                self._priors.popitem(last=False)
+            return self._priors[key]
+
+    def _find(self, key: Hashable) -> Standing | None:
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+            return self._kept.get(key)
+
+    def _keep(self, key: Hashable, made: Standing) -> None:
+        with self._lock:
+            self._kept[key] = made
+            while len(self._kept) > 1 and sum(kept.cells for kept in self._kept.values()) > self._most:
+                self._kept.popitem(last=False)
