@@ -18,21 +18,35 @@ from service import embedded
 from service.main import create_app
 from service.settings import Settings, get_settings
 
+GRACE_SECONDS = 5
+
 
 def serve(host: str, port: int, data_dir: Path, workers: int | None, on_ready: Callable[[str], None]) -> None:
     """Serve until SIGINT or SIGTERM, then stop everything that was started here."""
     signal.signal(signal.SIGTERM, _leave)
     with contextlib.closing(_listen(host, port)) as listener, _backends(data_dir, workers) as settings:
-        server = _Server(uvicorn.Config(create_app(settings), log_config=None, access_log=False), on_ready)
+        app = create_app(settings)
+        config = uvicorn.Config(
+            app, log_config=None, access_log=False, timeout_graceful_shutdown=GRACE_SECONDS
+        )
+        server = _Server(config, on_ready, lambda: app.state.house.listener.send_home())
         server.run(sockets=[listener])
 
 
 class _Server(uvicorn.Server):
-    """Says when it accepts requests, and at which address."""
+    """Says when it accepts requests, and at which address; stops without waiting for those who wait."""
 
-    def __init__(self, config: uvicorn.Config, on_ready: Callable[[str], None]) -> None:
+    def __init__(
+        self, config: uvicorn.Config, on_ready: Callable[[str], None], on_exit: Callable[[], None]
+    ) -> None:
         super().__init__(config)
         self._on_ready = on_ready
+        self._on_exit = on_exit
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        if self.started:
+            self._on_exit()
+        super().handle_exit(sig, frame)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)

@@ -73,7 +73,7 @@ async def _ended(house: House, job: JobRecord, seconds: float) -> JobRecord:
         while True:
             job = await run_in_threadpool(_job, house, job.id)
             left = deadline - time.monotonic()
-            if job.finished or left <= 0:
+            if job.finished or left <= 0 or house.listener.closing:
                 return job
             await subscription.wait(left)
 
@@ -132,7 +132,7 @@ async def job_events(
             if (version := _version(job)) != seen:
                 yield ServerSentEvent(data=views.job_view(job), event="job", id=version)
                 seen = version
-            if job.finished:
+            if job.finished or house.listener.closing:
                 return
             await subscription.wait(MAX_WAIT)
 

@@ -47,6 +47,12 @@ class Listener:
     def __init__(self, database_url: str) -> None:
         self._conninfo = make_url(database_url).set(drivername="postgresql").render_as_string(False)
         self._waiting: dict[str, set[Subscription]] = {}
+        self.closing = False
+
+    def send_home(self) -> None:
+        """Let everyone who waits answer now: the server is about to stop."""
+        self.closing = True
+        self._wake_all()
 
     @contextlib.contextmanager
     def subscribed(self, job_id: str) -> Iterator[Subscription]:

@@ -14,10 +14,9 @@ import numpy as np
 import pytest
 import sqlalchemy as sa
 
-from service.jobs.bell import Bell
 from service.settings import Settings
 from tests.api.test_http import problem
-from workers.work import Desk, work
+from tests.api.working import Worker
 
 SELECT = {"method": "random", "size": 5}
 MDAD = {"methods": ["random"], "sizes": [5, 10], "trials": 5}
@@ -41,15 +40,7 @@ def matrix(api: httpx.Client) -> str:
 @pytest.fixture(scope="module")
 def finish(db: sa.Engine, settings: Settings) -> Callable[[str], None]:
     """Do a job's work in this thread, as a worker does."""
-    desk = Desk(db, Bell(settings.redis_url), settings, "test", lambda: False)
-
-    def run(job_id: str) -> None:
-        with db.connect() as conn:
-            total = conn.scalar(sa.text("SELECT parts_total FROM jobs WHERE id = :id"), {"id": job_id})
-        for index in range(total):
-            work(desk, job_id, index)
-
-    return run
+    return Worker(db, settings).finish
 
 
 def submitted(api: httpx.Client, path: str, body: dict[str, Any]) -> dict[str, Any]:
