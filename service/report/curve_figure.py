@@ -34,18 +34,14 @@ def curve_panels(result: Result) -> list[Panel]:
 
 
 def shown(result: Result) -> tuple[Line, int] | None:
-    """The recommended line and size; without one, the best agreement at the largest size."""
+    """The recommended line and size, else the best tested, else the largest of the first that ran."""
     found = lines(result)
-    size = result["recommendation"].get("size")
-    for line in found:
-        if line.chosen and size in dict(line.judged("same_items")):
-            return line, size
-    if not found:
-        return None
-    truth = result["settings"]["truth"]
-    last = {line.label: list(line.judged(truth) or line.judged("same_items"))[-1] for line in found}
-    best = max(found, key=lambda line: last[line.label][1]["agreement"] or 0.0)
-    return best, last[best.label][0]
+    advice = result["recommendation"]
+    for pick in filter(None, (advice, advice["best_tested"])):
+        for line in found:
+            if line.is_at(pick) and pick["size"] in dict(line.judged("same_items")):
+                return line, pick["size"]
+    return (found[0], list(found[0].judged("same_items"))[-1][0]) if found else None
 
 
 def _interesting(judged: Judged) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from service.report.theme import Look, look
@@ -20,8 +20,14 @@ class Line:
 
     label: str
     look: Look
-    chosen: bool
     method: Mapping[str, Any]
+    chosen: bool = False
+
+    def is_at(self, pick: Mapping[str, Any]) -> bool:
+        """Whether a recommendation, or the like, is of this line."""
+        return bool(
+            (pick["method"], pick["source_models"]) == (self.method["label"], self.method["source_models"])
+        )
 
     def judged(self, truth: str) -> Iterator[tuple[int, Judged]]:
         """Size and judgement, where there is one."""
@@ -38,7 +44,8 @@ def lines(result: Result) -> list[Line]:
         label = method["label"]
         if labels[label] > 1:
             label = f"{label}, {method['source_models']} sources"
-        line = Line(label, look(number), _chosen(result, method), method)
+        line = Line(label, look(number), method)
+        line = replace(line, chosen=line.is_at(result["recommendation"]))
         if any(list(line.judged(truth)) for truth in TRUTHS):
             found.append(line)
     return found
@@ -48,9 +55,3 @@ def truths(result: Result) -> list[str]:
     """Which truths the result judges by."""
     found = lines(result)
     return [truth for truth in TRUTHS if any(list(line.judged(truth)) for line in found)]
-
-
-def _chosen(result: Result, method: Mapping[str, Any]) -> bool:
-    recommended = result["recommendation"]
-    named = (recommended["method"], recommended["source_models"])
-    return named == (method["label"], method["source_models"])

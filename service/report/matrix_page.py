@@ -142,7 +142,7 @@ def _difficulty(matrix: Matrix) -> Panel:
     means = firstlook.difficulty(matrix)
     counts, edges = np.histogram(means[~np.isnan(means)], bins=BINS, range=(0, 1))
     top = ceiling(float(counts.max(initial=1)), 4)
-    x, y = Scale(0, 1, 50, 480), Scale(0, top, 250, 50)
+    x, y = Scale(0, 1, 50, 472), Scale(0, top, 250, 50)
     axes = Axes(
         x, y,
         [(value, words.percent(value, 0)) for value in ticks(0, 1)],

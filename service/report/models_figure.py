@@ -15,7 +15,7 @@ from service.report.svg import element, path, shortened
 WIDTH = 500.0
 ROWS = 20
 ROW_HEIGHT = 24.0
-NAME_COLUMNS = 30
+NAME_COLUMNS = 28
 DOTS_LEFT, LANES_LEFT, LANE = 212.0, 400.0, 14.0
 MOST_LANES = 6
 STRIP_HEIGHT, MOST_BINS = 190.0, 60

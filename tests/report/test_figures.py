@@ -83,13 +83,15 @@ def test_the_curve_is_of_the_recommended_method_and_size(result: Result, matrix:
     assert f"80\u00a0% is reached at {100 * judged['mdad']:.1f}" in panel.description
 
 
-def test_without_a_recommendation_the_best_of_the_largest_size_is_shown(result: Result) -> None:
+def test_without_a_recommendation_the_best_tested_is_shown(result: Result) -> None:
     advice = result["recommendation"] | {"method": None, "size": None}
     line, size = shown(result | {"recommendation": advice}) or (None, None)
+    best = advice["best_tested"]
     assert line is not None
-    assert size == 100
-    best = max(m["sizes"][-1]["new_items"]["agreement"] for m in result["methods"])
-    assert dict(line.judged("new_items"))[100]["agreement"] == best
+    assert (line.label, size) == (best["method"], best["size"])
+    line, size = shown(result | {"recommendation": advice | {"best_tested": None}}) or (None, None)
+    assert line is not None
+    assert (line.label, size) == ("random", 100)
 
 
 def test_an_mdad_that_is_not_reached_is_drawn_open_and_said() -> None:
