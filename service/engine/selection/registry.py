@@ -11,6 +11,7 @@ from service.engine.selection.anchor_points import AnchorPoints
 from service.engine.selection.base import Method
 from service.engine.selection.confidence_strata import ConfidenceStrata
 from service.engine.selection.diversity import Diversity
+from service.engine.selection.optimal_design import OptimalDesign
 from service.engine.selection.random_sampling import RandomSampling
 from service.engine.selection.stratified import Stratified
 from service.engine.selection.tinybenchmarks import TinyBenchmarks
@@ -24,6 +25,7 @@ METHODS: dict[str, type[Method]] = {
         AnchorPoints,
         TinyBenchmarks,
         Diversity,
+        OptimalDesign,
     )
 }
 

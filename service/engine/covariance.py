@@ -1,0 +1,109 @@
+"""Mean and covariance of a new model's scores over the examples, from the source models.
+
+Σ is the sample covariance shrunk towards a structured one (`shrinkage.intensity`): a
+general factor with a loading for each example, a smaller effect for each range of
+difficulty and one for each subtask, every part itself shrunk (`shrinkage`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from service.engine.selection.base import Source
+from service.engine.shrinkage import Floats, group_variance, intensity, loadings, moments, standardise
+
+_DIFFICULTIES = 10
+_MOST_SUBTASKS = 128
+_FEW_MODELS_INTENSITY = 0.9
+# Variances of a model's group effects: this part of the general factor's own, and of what is seen.
+_DIFFICULTY_PART, _SUBTASK_PART, _SUBTASK_SEEN = 0.2, 0.05, 0.3
+_LARGE = 1 << 19
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Covariance:
+    """Mean and covariance of a model's scores over the examples: Σ = F·Fᵀ + diag(d).
+
+    Attributes
+    ----------
+    mean : ndarray of float64, shape (N,)
+    factor : ndarray of float64 or float32, shape (N, R)
+        F; never larger than source models + groups.
+    noise : ndarray of float64, shape (N,)
+        d, above 0.
+    intensity : float
+        Weight of the structure against the sample covariance.
+    """
+
+    mean: Floats
+    factor: NDArray[np.floating]
+    noise: Floats
+    intensity: float
+
+
+def covariance(
+    source: Source, observed: NDArray[np.bool_] | None = None, share: float | None = None
+) -> Covariance:
+    """The estimated covariance; `share` is the intensity if it is known already."""
+    scores = source.scores.astype(np.float64)
+    if observed is not None:
+        scores = _complete(scores, observed)
+    known = moments(scores)
+    deviation = np.sqrt(known.variance)
+    standard, varied = standardise(scores)
+    general = loadings(standard, varied)
+    structure = _structure(source, scores, known.mean, general * deviation)
+    noise = (1 - general**2) * known.variance
+    residuals = standard * deviation
+    models = len(scores)
+    if share is None:
+        share = _FEW_MODELS_INTENSITY
+        if models > 3 and varied.any():
+            share = intensity(residuals[:, varied], structure[varied], noise[varied])
+    factor = np.hstack((residuals.T * np.sqrt((1 - share) / models), structure * np.sqrt(share)))
+    return Covariance(
+        mean=known.mean,
+        factor=factor.astype(np.float32) if factor.size > _LARGE else factor,
+        noise=np.where(varied, share * noise, noise),
+        intensity=share,
+    )
+
+
+def _structure(source: Source, scores: Floats, mean: Floats, general: Floats) -> Floats:
+    """Factor of the structured part: the general factor, and one column for each group of examples.
+
+    A poor model fails easy examples that every source model passes, and no linear
+    prediction from hard ones says so: the difficulty effects make the design look.
+    """
+    spread = float(general.mean()) ** 2
+    columns = [general[:, None], _effects(difficulties(mean), _DIFFICULTY_PART * spread)]
+    subtasks = int(source.strata.max()) + 1
+    if 1 < subtasks <= _MOST_SUBTASKS:
+        seen = group_variance(scores, source.strata)
+        columns.append(_effects(source.strata, _SUBTASK_SEEN * seen + _SUBTASK_PART * spread))
+    factor = np.hstack(columns)
+    return np.asarray(factor[:, factor.any(axis=0)])
+
+
+def difficulties(mean: Floats) -> NDArray[np.int64]:
+    """Tenths of the examples by mean score, equal means together; shape (N,)."""
+    edges = np.quantile(mean, np.arange(1, _DIFFICULTIES) / _DIFFICULTIES, method="lower")
+    return np.unique(np.searchsorted(edges, mean, side="right"), return_inverse=True)[1].astype(np.int64)
+
+
+def _effects(groups: NDArray[np.integer], variance: float) -> Floats:
+    return np.asarray(np.sqrt(variance) * (groups[:, None] == np.arange(groups.max() + 1)))
+
+
+def _complete(scores: Floats, observed: NDArray[np.bool_]) -> Floats:
+    """Missing cells by two-way means of the observed ones."""
+    seen = np.where(observed, scores, 0.0)
+    grand = float(seen.sum()) / max(int(observed.sum()), 1)
+    centred = np.where(observed, scores - grand, 0.0)
+    examples = centred.sum(axis=0) / np.maximum(observed.sum(axis=0), 1)
+    centred = np.where(observed, centred - examples, 0.0)
+    models = centred.sum(axis=1) / np.maximum(observed.sum(axis=1), 1)
+    return np.asarray(np.where(observed, scores, np.clip(grand + examples + models[:, None], 0, 1)))
