@@ -13,42 +13,33 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.fft import irfft, next_fast_len, rfft
 
 from service.engine.agreement import BATCH, Outcome, log_factorials
 
-FINEST = 4096
-"""Most lattice steps to either side; weights that span a finer lattice are rounded to it."""
-
 
 class Lattice(NamedTuple):
-    """Integer weights of the strata.
+    """The values Σ_k N_k / n_k · z_k can take.
 
     Attributes
     ----------
-    weights : ndarray of int64, shape (K,)
+    weights : tuple of int, length K
         Lattice steps that one example more in a model's favour is worth.
     reach : int
-        Steps to either side of zero that matter.
-    exact : bool
-        Whether the weights are in the true proportions.
+        Steps to either side of zero.
     """
 
-    weights: NDArray[np.int64]
+    weights: tuple[int, ...]
     reach: int
-    exact: bool
 
 
 def lattice(strata_sizes: NDArray[np.integer], draws: NDArray[np.integer]) -> Lattice:
-    """The lattice of Σ_k N_k / n_k · z_k, rounded to `FINEST` steps where it is finer."""
+    """The coarsest lattice that holds every estimated difference."""
     common = math.lcm(*draws.tolist())
     steps = [int(n) * common // int(k) for n, k in zip(strata_sizes, draws, strict=True)]
     divisor = math.gcd(*steps)
-    reach = sum(step // divisor * int(k) for step, k in zip(steps, draws, strict=True))
-    if reach <= FINEST:
-        return Lattice(np.array([step // divisor for step in steps]), reach, exact=True)
-    weights = strata_sizes / draws / strata_sizes.sum() * FINEST
-    rounded = np.maximum(np.round(weights), 1).astype(np.int64)
-    return Lattice(rounded, int(rounded @ draws), exact=False)
+    weights = tuple(step // divisor for step in steps)
+    return Lattice(weights, sum(w * int(k) for w, k in zip(weights, draws, strict=True)))
 
 
 def strata_agreement(
@@ -59,10 +50,9 @@ def strata_agreement(
     *,
     batch: int = BATCH,
 ) -> Outcome:
-    """Outcome of stratified draws estimated by the stratum-size weighted mean.
+    """Exact outcome of stratified draws estimated by the stratum-size weighted mean.
 
-    Exact where `lattice` is; else each weight is off by at most half a lattice
-    step, which moves an agreement by some 0.002.
+    Time and memory grow with pairs × strata × the lattice's reach.
 
     Parameters
     ----------
@@ -80,9 +70,10 @@ def strata_agreement(
         With S = 1.
     """
     grid = lattice(strata_sizes, draws)
-    step = max(1, batch // (4 * (grid.reach + 1)))
+    length = next_fast_len(2 * grid.reach + 1, real=True)
+    step = max(1, batch // length)
     blocks = [
-        _block(strata_sizes, draws, better[at : at + step], worse[at : at + step], grid)
+        _block(strata_sizes, draws, better[at : at + step], worse[at : at + step], grid, length)
         for at in range(0, len(better), step)
     ]
     return Outcome(*(np.concatenate(column)[:, None] for column in zip(*blocks, strict=True)))
@@ -94,17 +85,16 @@ def _block(
     better: NDArray[np.integer],
     worse: NDArray[np.integer],
     grid: Lattice,
+    length: int,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    length = 2 * grid.reach + 1
-    transform = np.ones((len(better), grid.reach + 1), dtype=np.complex128)
+    transform = np.ones((len(better), length // 2 + 1), dtype=np.complex128)
     for k, (n_examples, drawn) in enumerate(zip(strata_sizes.tolist(), draws.tolist(), strict=True)):
-        pairs = np.stack((better[:, k], worse[:, k]), axis=1)
-        unique, where = np.unique(pairs, axis=0, return_inverse=True)
-        lead = lead_distribution(n_examples, drawn, unique[:, 0], unique[:, 1])
-        placed = np.zeros((len(unique), length))
-        placed[:, np.arange(-drawn, drawn + 1) * grid.weights[k] % length] = lead
-        transform *= np.fft.rfft(placed, axis=1)[where.ravel()]
-    chance = np.fft.irfft(transform, length, axis=1)
+        codes, where = np.unique(better[:, k] * (n_examples + 1) + worse[:, k], return_inverse=True)
+        lead = lead_distribution(n_examples, drawn, *np.divmod(codes, n_examples + 1))
+        placed = np.zeros((len(codes), length))
+        placed[:, np.arange(-drawn, drawn + 1) * grid.weights[k]] = lead
+        transform *= rfft(placed, axis=1)[where]
+    chance = irfft(transform, length, axis=1)
     return np.clip(chance[:, 1 : grid.reach + 1].sum(axis=1), 0, 1), np.clip(chance[:, 0], 0, 1)
 
 

@@ -184,6 +184,21 @@ def test_simulated_stratified_agrees_with_exact() -> None:
             assert errors[0] == pytest.approx(errors[1], rel=0.1)
 
 
+def test_where_the_formula_costs_too_much_seeded_draws_stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = made.matrix(made.answers(16, 90, seed=8), ["a"] * 50 + ["b"] * 30 + ["c"] * 10)
+    request = {"methods": ["stratified"], "holdout": 0, "target_models": "all", "sizes": [9, 30]}
+    exact = made.run(data, **request)["methods"][0]["sizes"]
+    monkeypatch.setattr("service.engine.exact.MOST_CELLS", 1)
+    monkeypatch.setattr("service.engine.exact.DRAWS", (2000, 2000))
+    drawn = made.run(data, **request)["methods"][0]["sizes"]
+    assert drawn == made.run(data, **request, seed=1)["methods"][0]["sizes"]
+    for known, found in zip(exact, drawn, strict=True):
+        assert "approximation" not in known
+        assert found["approximation"] == "2000 simulated draws"
+        for number in ("agreement", "tie_rate"):
+            assert found["same_items"][number] == pytest.approx(known["same_items"][number], abs=0.008)
+
+
 def test_exact_needs_no_trials_and_no_seed(data: Matrix) -> None:
     request = {"methods": ["random", "stratified"], "target_models": "all", "holdout": 0, "sizes": [10, 40]}
     one, other = (made.run(data, **request, **more) for more in ({"seed": 1}, {"seed": 2, "trials": 3}))
