@@ -20,7 +20,7 @@ from rich.table import Table
 
 SAMPLE = Path(__file__).parent / "sample" / "digits.npz"
 MDAD_REQUEST: dict[str, Any] = {
-    "methods": ["random", "stratified"],
+    "methods": ["random", "stratified", "anchor_points", "optimal_design"],
     "sizes": [10, 25, 50, 100, 250],
     "trials": 50,
     "target_mdad": 0.02,
