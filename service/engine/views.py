@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from service.engine.blp import BLP
+from service.engine.blp import fit as fit_blp
 from service.engine.errors import Unsuitable
 from service.engine.matrix import Matrix, Scores
 from service.engine.plan import Plan, Spec
@@ -38,7 +39,7 @@ class View:
         self._selection = _within(matrix, split.selection, subtask)
         self._heldout = _within(matrix, split.heldout, subtask)
         self._sources: dict[int | None, Source] = {}
-        self._predictors: dict[int | None, Any] = {}
+        self._predictors: dict[int | None, BLP] = {}
 
     @property
     def n_examples(self) -> int:
@@ -91,11 +92,9 @@ class View:
             )
         return self._sources[sources]
 
-    def _predictor(self, sources: int | None) -> Any:
-        from service.engine import blp
-
+    def _predictor(self, sources: int | None) -> BLP:
         if sources not in self._predictors:
-            self._predictors[sources] = blp.fit(self._source(sources))
+            self._predictors[sources] = fit_blp(self._source(sources))
         return self._predictors[sources]
 
 

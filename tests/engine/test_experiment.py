@@ -351,6 +351,20 @@ def test_confidences_are_answers_and_correctness_the_truth() -> None:
     assert [point["pairs"] for point in confident["curve"]] == [point["pairs"] for point in plain["curve"]]
 
 
+def test_one_prediction_serves_every_method(data: Matrix) -> None:
+    predicted = [{"method": name, "estimator": "blp"} for name in ("random", "confidence_strata")]
+    result = made.run(data, methods=["random", *predicted], trials=12, sizes=[10], target_models=12)
+    plain, better = (judged_at(result, label)[10] for label in (("random", None), ("random (blp)", 18)))
+    assert better["agreement"] > plain["agreement"]
+    assert better["tie_rate"] < plain["tie_rate"]
+    assert better["estimation_error"]["mean"] < plain["estimation_error"]["mean"]
+    assert made.line(result, "confidence_strata (blp)", 18)["sizes"]
+
+
+def judged_at(result: dict[str, Any], line: tuple[str, int | None]) -> dict[int, Any]:
+    return {entry["size"]: entry["same_items"] for entry in made.line(result, *line)["sizes"]}
+
+
 def test_a_group_is_always_judged_and_reported_apart(data: Matrix) -> None:
     group = ["m003", "m011", "m020"]
     result = made.run(
