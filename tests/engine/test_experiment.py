@@ -355,7 +355,6 @@ def test_one_prediction_serves_every_method(data: Matrix) -> None:
     predicted = [{"method": name, "estimator": "blp"} for name in ("random", "confidence_strata")]
     result = made.run(data, methods=["random", *predicted], trials=12, sizes=[10], target_models=12)
     plain, better = (judged_at(result, label)[10] for label in (("random", None), ("random (blp)", 18)))
-    assert better["agreement"] > plain["agreement"]
     assert better["tie_rate"] < plain["tie_rate"]
     assert better["estimation_error"]["mean"] < plain["estimation_error"]["mean"]
     assert made.line(result, "confidence_strata (blp)", 18)["sizes"]
