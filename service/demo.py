@@ -14,13 +14,14 @@ from pathlib import Path
 from typing import IO, Any
 
 import httpx
+from rich import box
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 SAMPLE = Path(__file__).parent / "sample" / "digits.npz"
 MDAD_REQUEST: dict[str, Any] = {
-    "methods": ["random", "stratified", "anchor_points", "optimal_design"],
+    "methods": ["random", "stratified", "optimal_design"],
     "sizes": [10, 25, 50, 100, 250],
     "trials": 50,
     "target_mdad": 0.02,
@@ -40,19 +41,20 @@ def run() -> None:
         matrix = _upload(client, console)
         request = {"matrix_id": matrix["id"], **MDAD_REQUEST}
         result = _follow(client, console, "/mdad", request)
-        console.print(results_table(result), "", result["recommendation"]["sentence"], "")
+        console.print(results_table(result))
+        console.print(f"\n[bold]{result['recommendation']['sentence']}[/bold]\n")
         _select(client, console, matrix, result)
     console.print("Everything is stopped again; nothing was kept.")
 
 
 def results_table(result: dict[str, Any]) -> Table:
     """Method × size: agreement and MDAD with interval, on same items and on new items."""
-    table = Table(title="Which comparisons can be trusted?", caption=CAPTION)
+    table = Table(title="Which comparisons can be trusted?", caption=CAPTION, box=box.SIMPLE_HEAD)
     for name in ("method", "size"):
-        table.add_column(name)
+        table.add_column(name, no_wrap=True)
     for judged in ("same items", "new items"):
         table.add_column(f"agreement\n{judged}", justify="right")
-        table.add_column(f"MDAD (95 %)\n{judged}", justify="right")
+        table.add_column(f"MDAD (95 %)\n{judged}", justify="right", no_wrap=True)
     for method in result["methods"]:
         if "skipped" in method:
             table.add_row(method["label"], "-", method["skipped"])
@@ -76,7 +78,7 @@ def _judged(judged: dict[str, Any] | None) -> tuple[str, str]:
 
 
 def _points(fraction: float | None) -> str:
-    return "…" if fraction is None else f"{100 * fraction:.1f}"
+    return "…" if fraction is None else f"{100 * fraction:.3g}"
 
 
 @contextlib.contextmanager
