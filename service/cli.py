@@ -1,4 +1,4 @@
-"""The command line: `tastetest serve | worker | beat | migrate | demo | openapi`."""
+"""The command line: `tastetest serve | worker | beat | migrate | demo | openapi | push | gate`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ import sys
 from pathlib import Path
 
 import click
+
+from service.ci.commands import gate, push
+from service.ci.exits import PipelineGroup
 
 DATA_DIR = click.option(
     "--data-dir",
@@ -19,7 +22,7 @@ DATA_DIR = click.option(
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=PipelineGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="tastetest")
 def main() -> None:
     """How small can your benchmark be, and which comparisons can you still trust?"""
@@ -96,6 +99,10 @@ def openapi() -> None:
     from service.settings import Settings
 
     click.echo(json.dumps(create_app(Settings()).openapi(), indent=2, ensure_ascii=False))
+
+
+main.add_command(push)
+main.add_command(gate)
 
 
 def _celery(arguments: list[str]) -> None:

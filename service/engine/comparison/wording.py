@@ -85,4 +85,4 @@ def _points(value: float) -> str:
 
 def _range(answer: Comparison) -> str:
     low, high = (_points(end).removesuffix(" points") for end in answer.interval)
-    return f"{100 * answer.confidence:g} % interval {low} to {high}"
+    return f"{100 * answer.confidence:.4g} % interval {low} to {high}"

@@ -1,0 +1,1 @@
+"""`tastetest push` and `tastetest gate`: the API for pipelines, spoken over HTTP only."""

@@ -1,0 +1,178 @@
+"""`tastetest push` and `tastetest gate`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import quote
+
+import click
+
+from service.ci import shown
+from service.ci.client import Answer, Service
+from service.ci.exits import Exit, PipelineCommand
+from service.ci.files import opened
+
+VERDICTS = {"pass": Exit.PASS, "fail": Exit.FAIL, "inconclusive": Exit.INCONCLUSIVE}
+HELP = {"help_option_names": ["-h", "--help"]}
+SHARE = click.FloatRange(0, 1)
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def _common(command: Command) -> Command:
+    """The options of both commands, in the order they are shown."""
+    for option in reversed(
+        (
+            click.option("--matrix", metavar="ID", help="The full benchmark: a matrix."),
+            click.option("--selection", metavar="ID", help="Its chosen examples: a selection."),
+            click.option(
+                "--url",
+                envvar="TASTETEST_URL",
+                default="http://127.0.0.1:8000",
+                show_default=True,
+                show_envvar=True,
+                help="Where the service is.",
+            ),
+            click.option(
+                "--wait",
+                type=click.FloatRange(0),
+                default=30,
+                show_default=True,
+                help="Seconds to keep asking a service that is away.",
+            ),
+            click.option("--json", "as_json", is_flag=True, help="Print the service's answer instead."),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+@click.command(cls=PipelineCommand, context_settings=HELP)
+@click.argument("path", type=click.Path(exists=True, path_type=Path))
+@click.option("--model", metavar="NAME", help="What to store it as: a commit, say, or main.")
+@_common
+@click.option(
+    "--option",
+    "-o",
+    "options",
+    metavar="NAME=VALUE",
+    multiple=True,
+    help="How to read the file, as `POST /matrices` takes it: metric=acc, missing=zero …",
+)
+def push(
+    path: Path,
+    model: str | None,
+    matrix: str | None,
+    selection: str | None,
+    url: str,
+    wait: float,
+    as_json: bool,
+    options: tuple[str, ...],
+) -> None:
+    """Send the results in PATH, a log, a table or a folder of logs, and store them under a name.
+
+    To a selection (answers to its examples are enough): what the model would score on
+    the full benchmark. To a matrix: one more model of it, or new results of one it has.
+
+    Ends with 0 when they are stored, with 3 when not.
+    """
+    _one_of(matrix, selection)
+    params = _params(options)
+    with Service(url, wait) as service, opened(path) as upload:
+        if selection is not None:
+            params |= {"keep": "true"} | ({} if model is None else {"model": model})
+            answer = service.send("POST", f"/selections/{_part(selection)}/scores", upload, params)
+            _tell(answer, as_json, shown.scores)
+        elif model is None:
+            raise click.UsageError("A matrix stores results under a name; give --model.")
+        else:
+            answer = service.send("PUT", f"/matrices/{_part(matrix)}/models/{_part(model)}", upload, params)
+            _tell(answer, as_json, lambda told: shown.stored(told, model, _standings(service, told)))
+
+
+@click.command(cls=PipelineCommand, context_settings=HELP)
+@click.option("--baseline", metavar="NAME", required=True, help="What to compare with.")
+@click.option(
+    "--candidate", "candidates", metavar="NAME", required=True, multiple=True, help="Repeat it for several."
+)
+@click.option(
+    "--margin", type=SHARE, default=0.0, show_default=True, help="Largest drop accepted: 0.02 is 2 points."
+)
+@_common
+@click.option("--confidence", type=click.FloatRange(0.5, 0.9999), default=0.95, show_default=True)
+@click.option(
+    "--power",
+    type=click.FloatRange(0.5, 0.999),
+    default=0.8,
+    show_default=True,
+    help="With which a drop should be found; for what is detectable and needed.",
+)
+def gate(
+    baseline: str,
+    candidates: tuple[str, ...],
+    margin: float,
+    matrix: str | None,
+    selection: str | None,
+    url: str,
+    wait: float,
+    as_json: bool,
+    confidence: float,
+    power: float,
+) -> None:
+    """Compare candidates with a baseline, both known by name, on the same examples.
+
+    Ends with 0 (pass) when the interval of candidate - baseline lies above -margin, with
+    1 (fail) when it lies below, with 2 (inconclusive) when these examples cannot tell,
+    and with 3 when there is no answer. Of several candidates, 1 when any fails and 0 when
+    all pass.
+    """
+    _one_of(matrix, selection)
+    body: Answer = {"baseline": baseline, "margin": margin, "confidence": confidence, "power": power}
+    body |= {"matrix_id": matrix} if selection is None else {"selection_id": selection}
+    body |= {"candidate": candidates[0]} if len(candidates) == 1 else {"candidates": list(candidates)}
+    with Service(url, wait) as service:
+        answer = service.post("/compare", body)
+    _tell(answer, as_json, shown.comparisons)
+    click.get_current_context().exit(VERDICTS[answer["verdict"]])
+
+
+def _one_of(matrix: str | None, selection: str | None) -> None:
+    if (matrix is None) == (selection is None):
+        raise click.UsageError("Give either --matrix or --selection.")
+
+
+def _params(options: tuple[str, ...]) -> dict[str, str]:
+    params = {}
+    for option in options:
+        name, equals, value = option.partition("=")
+        if not equals:
+            raise click.BadParameter(f"{option!r} is not of the form NAME=VALUE.", param_hint="--option")
+        params[name] = value
+    return params
+
+
+def _part(name: str | None) -> str:
+    """One segment of a path, whatever the name holds."""
+    return quote(name or "", safe="")
+
+
+def _standings(service: Service, matrix: Answer) -> list[Answer]:
+    """All models of the revision just made."""
+    found: list[Answer] = []
+    cursor: str | None = None
+    while True:
+        more = {} if cursor is None else {"cursor": cursor}
+        page = service.get(f"/matrices/{matrix['id']}/models", revision=matrix["revision"], **more)
+        found += page["items"]
+        cursor = page["next_cursor"]
+        if cursor is None:
+            return found
+
+
+def _tell(answer: Answer, as_json: bool, show: Callable[[Answer], None]) -> None:
+    if as_json:
+        click.echo(json.dumps(answer, indent=2, ensure_ascii=True))
+    else:
+        show(answer)

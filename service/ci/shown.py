@@ -1,0 +1,163 @@
+"""Answers as people read them in the log of a pipeline."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+Answer = dict[str, Any]
+COLUMNS_IN_A_LOG = 120
+SHOWN = 8
+STYLES = {"pass": "bold green", "fail": "bold red", "inconclusive": "bold yellow"}
+
+
+def stored(answer: Answer, model: str, models: Sequence[Answer]) -> None:
+    """Results that became a model of a matrix."""
+    table = _table(f"{model} in {answer['name']}, revision {answer['revision']}")
+    for heading in ("model", "score", "scored", "missing", "rank"):
+        table.add_column(heading, justify="left" if heading == "model" else "right", overflow="fold")
+    (own,) = [line for line in models if line["model"] == model]
+    scores = [line["accuracy"] for line in models if line["accuracy"] is not None]
+    rank = "-"
+    if own["accuracy"] is not None:
+        rank = f"{1 + sum(score > own['accuracy'] for score in scores)} of {len(models)}"
+    table.add_row(escape(model), _percent(own["accuracy"]), str(own["scored"]), str(own["missing"]), rank)
+    _print(table, answer["warnings"])
+
+
+def scores(answer: Answer) -> None:
+    """Full scores estimated from answers on a selection."""
+    asked = f"{answer['matrix']['id']}, revision {answer['matrix']['revision']}"
+    table = _table(f"Estimated scores on the full benchmark (matrix {asked})")
+    interval = f"{100 * answer['confidence']:g} % interval"
+    for heading in ("model", "score", interval, "rank", "answered"):
+        table.add_column(heading, justify="left" if heading == "model" else "right", overflow="fold")
+    for line in answer["scores"]:
+        low, high = line["interval"]
+        table.add_row(
+            escape(line["model"]),
+            _percent(line["score"]),
+            f"{_percent(low)} to {_percent(high)}",
+            _rank(line),
+            f"{line['answered']} of {line['asked']}",
+        )
+    notes = [text for line in answer["scores"] for text in _about(line)]
+    _print(table, answer["warnings"] + notes)
+
+
+def comparisons(answer: Answer) -> None:
+    """Verdicts, and what they rest on."""
+    for comparison in answer["comparisons"]:
+        _print(_comparison(comparison), comparison["warnings"])
+    if answer["ranking"] is not None:
+        _print(
+            None,
+            [
+                f"Not told apart: {_listed(group)}"
+                for group in answer["ranking"]["tie_groups"]
+                if len(group) > 1
+            ],
+        )
+    verdict = answer["verdict"]
+    _print(f"[{STYLES[verdict]}]{verdict.upper()}[/]", answer["warnings"])
+
+
+def _comparison(told: Answer) -> Table:
+    verdict, gate = told["verdict"], told["gate"]
+    table = _table(
+        f"{told['candidate']} compared with {told['baseline']}: {verdict}", caption=_plain(told["reason"])
+    )
+    table.add_column("what", no_wrap=True)
+    table.add_column("answer", overflow="fold")
+    low, high = told["interval"]
+    found_in = f"found in {100 * told['power']:g} % of cases"
+    rows = [
+        ("paired difference", f"{_points(told['difference'])} points"),
+        (f"{100 * told['confidence']:.3g} % interval", f"{_points(low)} to {_points(high)} points"),
+        ("margin", f"drops of up to {100 * told['margin']:.2f} points are accepted"),
+        (told["candidate"], _percent(told["candidate_score"])),
+        (told["baseline"], _percent(told["baseline_score"])),
+        ("examples compared", f"{told['n_common']} of {told['n_asked']}; benchmark {told['n_benchmark']}"),
+        ("examples lost, won", f"{told['b']}, {told['c']}{_mcnemar(told)}"),
+        ("smallest detectable drop", _drop(gate, found_in)),
+        ("examples needed to decide", _needed(gate)),
+        ("false alarms", f"{100 * gate['false_alarm_rate']:.1f} % of identical models fail"),
+    ]
+    if told["flips"]["lost"]:
+        rows.append(("lost", _listed(told["flips"]["lost"])))
+    for name, value in rows:
+        table.add_row(escape(str(name)), escape(value))
+    return table
+
+
+def _mcnemar(told: Answer) -> str:
+    if told["mcnemar"] is None:
+        return ""
+    return f" (McNemar p = {told['mcnemar']['mid_p']:.3g}, exact {told['mcnemar']['exact']:.3g})"
+
+
+def _drop(gate: Answer, found_in: str) -> str:
+    drop = gate["smallest_detectable_drop"]
+    return "none at this size" if drop is None else f"{100 * drop:.2f} points, {found_in}"
+
+
+def _needed(gate: Answer) -> str:
+    if gate["examples_needed"] is None:
+        return str(gate["examples_needed_reason"])
+    return f"{gate['examples_needed']}, were the difference as observed"
+
+
+def _about(line: Answer) -> list[str]:
+    alike = line["indistinguishable"]
+    notes = [f"{line['model']}: {text}" for text in line["warnings"]]
+    if alike:
+        notes.append(f"{line['model']} cannot be told from {len(alike)} models: {_listed(alike)}")
+    return notes
+
+
+def _rank(line: Answer) -> str:
+    if line["rank"] is None:
+        return "-"
+    low, high = line["rank_interval"]
+    return f"{line['rank']} ({low} to {high})"
+
+
+def _table(title: str, caption: str | None = None) -> Table:
+    return Table(
+        title=escape(title), caption=caption, title_justify="left", caption_justify="left", title_style="bold"
+    )
+
+
+def _print(shown: Table | str | None, notes: Sequence[str]) -> None:
+    # A terminal knows its width; a log is no terminal, and 80 columns would fold every table.
+    width = None if sys.stdout.isatty() else COLUMNS_IN_A_LOG
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
+    console = Console(width=width, highlight=False)
+    if shown is not None:
+        console.print(shown)
+    for note in notes:
+        console.print(f"note: {_plain(note)}", soft_wrap=True)
+
+
+def _plain(text: str) -> str:
+    """Without markup, and with the minus sign that every terminal has."""
+    return escape(text.replace("\u2212", "-"))
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
+
+
+def _percent(share: float | None) -> str:
+    return "-" if share is None else f"{100 * share:.2f} %"
+
+
+def _points(difference: float) -> str:
+    return f"{100 * difference:+.2f}"
