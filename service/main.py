@@ -11,6 +11,7 @@ from fastapi.routing import APIRoute
 
 from service.api import (
     compare,
+    drift,
     health,
     home,
     jobs,
@@ -53,8 +54,8 @@ def create_app(settings: Settings) -> FastAPI:
         redirect_slashes=False,
         redoc_url=None,
     )
-    resources = matrices, submit, jobs, selections, scores, compare, power, report, home, health, metrics
-    for resource in resources:
+    resources = (matrices, submit, jobs, selections, scores, drift, compare, power)
+    for resource in (*resources, report, home, health, metrics):
         app.include_router(resource.router)
     app.add_middleware(BodyLimit, limit=settings.max_body_bytes)
     app.add_middleware(Envelope)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from service.engine.comparison.calibration import Calibration
 from service.engine.comparison.design import Design
+from service.engine.comparison.drift import Drift, drift
 from service.engine.comparison.order import JEFFREYS, prior_from_pairs
 from service.engine.comparison.scores import Estimator, Known
 from service.engine.comparison.selected import Selected, basis
@@ -118,3 +119,30 @@ def pair_prior(matrix: Matrix) -> float:
 def _filled(matrix: Matrix, policy: str) -> Matrix:
     known: dict[str, MissingPolicy] = {name: name for name in get_args(MissingPolicy)}
     return matrix.fill(known[policy]) if policy in known else matrix
+
+
+def drifted(then: Standing, joined: Matrix) -> Drift:
+    """How the selection does on models that joined the matrix after it was made.
+
+    Parameters
+    ----------
+    then : Standing
+    joined : Matrix
+        The models that joined, over at least the examples of `then.benchmark`; those with
+        a missing score there are left out.
+    """
+    place = {example: at for at, example in enumerate(joined.examples)}
+    whole = joined.take(examples=np.array(sorted(place[example] for example in then.benchmark)))
+    if whole.missing is not None:
+        whole = whole.take(models=np.flatnonzero(~whole.missing.any(axis=1)))
+    column = {example: at for at, example in enumerate(whole.examples)}
+    answers = whole.scores[:, [column[example] for example in then.chosen]].astype(np.float64)
+    estimates = _estimates(then.by, np.concatenate((then.known.answers, answers)))
+    scores = np.concatenate((then.known.scores, whole.accuracies))
+    return drift(estimates, scores, np.arange(len(scores)) >= len(then.models))
+
+
+def _estimates(by: Design | Estimator, answers: NDArray[np.float64]) -> NDArray[np.float64]:
+    if isinstance(by, Design):
+        return by.mean(answers)
+    return np.asarray(answers @ by.coefficients + by.intercept)

@@ -268,3 +268,20 @@ class ScoresView(Tell):
     scores: list[ScoreView]
     kept: bool = Field(description="Whether the answers were kept, so that `/compare` knows these models.")
     warnings: list[str] = Field(description="About the upload.")
+
+
+class DriftView(Tell):
+    """Whether a selection still holds for the models that joined its matrix since."""
+
+    selection_id: str
+    revision_then: int = Field(description="The one it was chosen on.")
+    revision_now: int
+    sentence: str
+    reselect: bool = Field(description="Agreement is below what its errors then would give, beyond doubt.")
+    new_models: int
+    pairs: int = Field(description="Pairs with a new model and different full scores.")
+    agreement: Fraction | None
+    agreement_interval: Interval | None = Field(description="From five new models on.")
+    agreement_expected: Fraction | None = Field(description="Were its errors still as they were then.")
+    deviation_then: float = Field(description="Root mean square error of its estimates.")
+    deviation_now: float | None

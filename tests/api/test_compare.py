@@ -239,6 +239,29 @@ def test_scores_are_answered_at_once(api: httpx.Client, worker: Worker) -> None:
     assert min(seconds) < 0.25, seconds
 
 
+def test_drift_says_how_newer_models_fare(api: httpx.Client, worker: Worker) -> None:
+    table = scores()
+    body = {"models": MODELS, "examples": EXAMPLES, "scores": table.tolist()}
+    matrix = api.post("/matrices", json=body).json()["id"]
+    ask = {"matrix_id": matrix, "method": "anchor_points", "size": 20}
+    path = f"/selections/{worker.result(api, '/select', ask)['selection_id']}/drift"
+    assert api.get(path).json()["new_models"] == 0
+    rng = np.random.default_rng(5)
+    for i in range(6):
+        row = {
+            "models": [f"new{i}"],
+            "examples": EXAMPLES,
+            "scores": [rng.permutation(table[5 * i]).tolist()],
+        }
+        assert api.put(f"/matrices/{matrix}/models/new{i}", json=row).status_code == 201
+    told = api.get(path).json()
+    assert (told["new_models"], told["revision_then"], told["revision_now"]) == (6, 1, 7)
+    assert told["pairs"] > 6 * 25
+    assert told["deviation_now"] > 0
+    assert told["agreement_interval"][0] <= told["agreement"] <= told["agreement_interval"][1]
+    assert "6 new models" in told["sentence"]
+
+
 def test_power_from_a_disagreement(api: httpx.Client) -> None:
     body = {"disagreement": 0.3, "difference": 0.02, "sizes": [1000, 100]}
     told = api.post("/power", json=body).json()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,51 +11,42 @@ import sqlalchemy as sa
 from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
-from service.jobs.bell import Bell
 from service.settings import Settings
+from service.store.tables import metadata
 from tests.api.conftest import answering
+from tests.api.working import Worker
 from tests.contract.document import document
-from workers.work import Desk, work
 
 QUIET = {"deadline": None, "suppress_health_check": list(HealthCheck), "phases": [Phase.generate]}
 # What data must fit beyond their schema cannot be told in one: sizes within N, files that can be read.
 BEYOND_SCHEMAS = [positive_data_acceptance]
-QUEUED = sa.text("SELECT job_id, index FROM parts WHERE status = 'queued'")
+QUEUED = sa.text("SELECT DISTINCT job_id FROM parts WHERE status = 'queued'")
+EMPTY = sa.text("TRUNCATE " + ", ".join(table.name for table in metadata.sorted_tables))
 
 
 @pytest.fixture(scope="module")
-def address(postgres_url: str, redis_url: str, db: sa.Engine) -> Iterator[str]:
-    """An application with a worker at hand that does each job at once."""
-    own = Settings(database_url=postgres_url, redis_url=redis_url, max_trials=3, max_sizes=3)
-    over = threading.Event()
-    worker = threading.Thread(target=_work, args=(Desk(db, Bell(redis_url), own, "w", over.is_set), over))
+def own(postgres_url: str, redis_url: str) -> Settings:
+    return Settings(database_url=postgres_url, redis_url=redis_url, max_trials=3, max_sizes=3)
+
+
+@pytest.fixture(scope="module")
+def schema(own: Settings) -> Iterator[Any]:
     with answering(own) as client:
-        worker.start()
-        try:
-            yield str(client.base_url)
-        finally:
-            over.set()
-            worker.join()
+        yield schemathesis.openapi.from_url(f"{client.base_url}/openapi.json")
 
 
-def _work(desk: Desk, over: threading.Event) -> None:
-    while not over.wait(0.02):
-        with desk.engine.connect() as conn:
-            queued = conn.execute(QUEUED).all()
-        for job_id, index in queued:
-            work(desk, str(job_id), index)
-
-
-@pytest.fixture(scope="module")
-def schema(address: str) -> Any:
-    return schemathesis.openapi.from_url(f"{address}/openapi.json")
-
-
-def test_random_walks_along_the_links(schema: Any) -> None:
+def test_random_walks_along_the_links(schema: Any, own: Settings, db: sa.Engine) -> None:
+    """Each walk starts with an empty database, and every job is done before the next step."""
     reached: set[tuple[str, int]] = set()
+    worker = Worker(db, own)
 
     class Walk(schema.as_state_machine()):  # type: ignore[misc]
+        def setup(self) -> None:
+            with db.begin() as conn:
+                conn.execute(EMPTY)
+
         def before_call(self, case: Any) -> None:
+            _work(db, worker)
             name = _name(case)
             if name == "create_matrix":
                 # Random bytes are hardly ever a matrix, and without one there is nowhere to go.
@@ -78,7 +68,8 @@ def test_random_walks_along_the_links(schema: Any) -> None:
 @pytest.mark.parametrize(
     "name", [o["operationId"] for path in document()["paths"].values() for o in path.values()]
 )
-def test_random_requests(schema: Any, name: str) -> None:
+def test_random_requests(schema: Any, own: Settings, db: sa.Engine, name: str) -> None:
+    worker = Worker(db, own)
     operation = next(
         r.ok() for r in schema.get_all_operations() if r.ok().definition.raw["operationId"] == name
     )
@@ -86,9 +77,17 @@ def test_random_requests(schema: Any, name: str) -> None:
     @given(operation.as_strategy())
     @settings(max_examples=8, derandomize=True, **QUIET)
     def ask(case: Any) -> None:
+        _work(db, worker)
         case.call_and_validate(excluded_checks=BEYOND_SCHEMAS)
 
     ask()
+
+
+def _work(db: sa.Engine, worker: Worker) -> None:
+    with db.connect() as conn:
+        queued = list(conn.scalars(QUEUED))
+    for job_id in queued:
+        worker.finish(str(job_id))
 
 
 def _name(case: Any) -> str:
