@@ -97,6 +97,17 @@ def test_a_refusal_is_shown_where_it_was_asked_for(open_page: Open, report: str)
     expect(page.locator("#uploaded.problem")).to_be_visible()
 
 
+def test_two_models_are_compared(open_page: Open, report: str) -> None:
+    page = open_page("/")
+    form = page.locator("#compare")
+    expect(form.locator("datalist option").first).to_be_attached()
+    form.get_by_label("Baseline").fill("svm-rbf-c10-train597")
+    form.get_by_label("Candidate").fill("tree-depth3-train597")
+    form.get_by_role("button", name="Compare").click()
+    expect(form.locator("output.fail")).to_contain_text("Fail. The difference, −49.")
+    expect(form.locator("output")).to_contain_text("on 1200 examples")
+
+
 @pytest.mark.parametrize(("phone", "dark"), SCHEMES)
 def test_the_report_is_read_on_any_screen(open_page: Open, report: str, phone: bool, dark: bool) -> None:
     page = open_page(report, phone=phone, dark=dark)

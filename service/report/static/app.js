@@ -127,10 +127,10 @@ function comparison(form) {
     const data = new FormData(form);
     const ask = { matrix_id: data.get("matrix_id"), baseline: data.get("baseline"), candidate: data.get("candidate") };
     if (data.get("margin")) ask.margin = Number(data.get("margin")) / 100;
-    const [verdict, problem] = await post(form, "/compare", ask);
+    const [answer, problem] = await post(form, "/compare", ask);
     const output = form.querySelector("output");
     if (problem) return refuse(output, problem);
-    tell(output, verdict);
+    tell(output, answer.comparisons[0]);
   });
 }
 
@@ -199,11 +199,11 @@ function refuse(place, problem) {
 }
 
 function tell(place, verdict) {
-  const points = (value) => `${(100 * value).toFixed(1)}`;
-  const lines = [`${verdict.verdict.toUpperCase()}. ${verdict.reason || ""}`];
-  if (verdict.difference != null && verdict.interval) {
-    const [low, high] = verdict.interval.map(points);
-    lines.push(`Candidate minus baseline: ${points(verdict.difference)} points (95 % interval ${low} to ${high}), on ${verdict.n_common} examples.`);
-  }
-  say(place, `answer ${verdict.verdict}`, [...lines, ...(verdict.warnings || [])]);
+  const percent = (value) => `${(100 * value).toFixed(1)} %`;
+  say(place, `answer ${verdict.verdict}`, [
+    `${verdict.verdict[0].toUpperCase()}${verdict.verdict.slice(1)}. ${verdict.reason}`,
+    `Baseline ${percent(verdict.baseline_score)}, candidate ${percent(verdict.candidate_score)}, on ${verdict.n_common} examples; ` +
+      `${verdict.b} only the baseline gets right, ${verdict.c} only the candidate.`,
+    ...verdict.warnings,
+  ]);
 }

@@ -1,0 +1,60 @@
+"""What mkdocs is told beyond its configuration: the pages' order, and the API reference."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import reference
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+
+ROOT = Path(__file__).parents[2]
+
+ORDER: list[tuple[str, list[tuple[str, str]]]] = [
+    ("Start", [("Tastetest", "index.md"), ("From logs to a gate in CI", "tutorial.md")]),
+    (
+        "Understand",
+        [
+            ("Choosing a size", "choosing-a-size.md"),
+            ("How each method works", "how-it-works.md"),
+            ("Optimal design", "methods.md"),
+        ],
+    ),
+    (
+        "Use",
+        [
+            ("API reference", "reference.md"),
+            ("In CI", "ci/README.md"),
+            ("Operations", "operations/README.md"),
+        ],
+    ),
+    (
+        "Measured",
+        [
+            ("Against the paper", "paper.md"),
+            ("Performance", "performance.md"),
+            ("Reliability", "reliability.md"),
+            ("Security", "security.md"),
+        ],
+    ),
+]
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Pages in their order; those a part of the project has not written yet are left out."""
+    there = {path.relative_to(config.docs_dir).as_posix() for path in Path(config.docs_dir).rglob("*.md")}
+    there.add("reference.md")
+    sections = [{title: [{name: page} for name, page in pages if page in there]} for title, pages in ORDER]
+    listed = {page for _, pages in ORDER for _, page in pages}
+    more = sorted(page for page in there - listed if page.startswith("operations/"))
+    config.nav = [*sections, *([{"More on operations": more}] if more else [])]
+    return config
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the API reference, made from the committed OpenAPI document."""
+    document: dict[str, Any] = json.loads((ROOT / "openapi" / "openapi.json").read_text())
+    files.append(File.generated(config, "reference.md", content=reference.markdown(document)))
+    return files
