@@ -67,10 +67,7 @@ def random_agreement(
     Returns
     -------
     Outcome
-
-    Source
-    ------
-    `reference/statistics.md` section 3; scipy.stats.hypergeom agrees to 1e-12.
+        Exact to 1e-12, as sums over scipy.stats.hypergeom show.
     """
     codes, where = np.unique((better + worse) * (n_examples + 1) + better, return_inverse=True)
     discordant, better = np.divmod(codes, n_examples + 1)

@@ -3,11 +3,14 @@
 Two rules. The default is isotonic: fit agreement as a non-decreasing function of
 the difference, weighted by pairs, and take the smallest difference from which on
 the fit is at least p. The paper's is the lower edge of the first bin whose raw
-agreement is at least p.
+agreement is at least p (arXiv 2510.08730).
 
 The isotonic rule needs no fit: the bins where weighted isotonic regression is at
 least p are the upper set that maximises Σ w (y − p), the largest one of equals. So
 suffix sums answer it for any number of curves and resamples at once.
+
+Source: the upper-set form of isotonic regression (Robertson, Wright and Dykstra, Order
+Restricted Statistical Inference, 1988, chapter 1).
 """
 
 from __future__ import annotations

@@ -156,7 +156,7 @@ def multiplicities(plan: Plan, targets: int, models: int) -> Multiplicities | No
 
 
 def kendall_tau(order: NDArray[np.int8], truth: NDArray[np.int8], trials: int) -> NDArray[np.float64]:
-    """Kendall's tau-b of each curve in each trial from the orders of its pairs.
+    """Kendall's tau-b of each curve in each trial from the orders of its pairs, all or a sample.
 
     Parameters
     ----------

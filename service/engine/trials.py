@@ -1,6 +1,7 @@
 """One trial: every method chooses from the sources' results and estimates the targets' scores.
 
-Source: "How Reliable is Language Model Micro-Benchmarking?" (arXiv 2510.08730), section 3.
+Source: the experiment of "How Reliable is Language Model Micro-Benchmarking?" (arXiv
+2510.08730): target and source models drawn apart, examples split in halves, 50 trials.
 """
 
 from __future__ import annotations
