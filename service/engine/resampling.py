@@ -8,7 +8,7 @@ resamples, so their differences have paired intervals.
 Source: A. B. Owen, "The pigeonhole bootstrap" (Annals of Applied Statistics 1, 2007), for
 models × models × trials. It is conservative: the noise of single pairs counts more
 than once, so that intervals come out wide (1.4 to 1.8 times in our simulations) rather
-than narrow, where treating pairs as independent makes them 2.7 times too narrow.
+than narrow, where treating pairs as independent makes them several times too narrow.
 
 Even and odd trials are drawn separately and tallied apart: a method chosen on one
 half can be reported on the other.
