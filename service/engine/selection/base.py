@@ -7,7 +7,7 @@ examples, and estimate(subset, answers) turns answers on them into full scores.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Protocol
+from typing import ClassVar, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,7 +90,7 @@ class Method(Protocol):
     estimators: ClassVar[tuple[str, ...]]
     scored_by: ClassVar[ScoredBy]
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, **options: object) -> None:
         """Raises ValueError naming the option and the values it takes."""
 
     def fit(self, source: Source, rng: np.random.Generator) -> Fitted:
