@@ -14,7 +14,7 @@ from service.engine.comparison.design import Design
 from service.engine.comparison.drift import Drift, drift
 from service.engine.comparison.order import JEFFREYS, prior_from_pairs
 from service.engine.comparison.scores import Estimator, Known
-from service.engine.comparison.selected import Selected, basis
+from service.engine.comparison.selected import Predictor, Selected, basis
 from service.engine.matrix import Matrix, MissingPolicy
 from service.engine.pairs import choose_pairs, discordant
 
@@ -69,7 +69,7 @@ def standing(matrix: Matrix, body: Mapping[str, Any], *, confidences: bool) -> S
         In the revision the selection was made on.
     body : mapping
         The selection's result: method, options, examples with weights, source_models,
-        missing, calibration.
+        missing, predictor, calibration.
     confidences : bool
         Whether answers are the models' confidences instead of their scores.
     """
@@ -90,6 +90,7 @@ def standing(matrix: Matrix, body: Mapping[str, Any], *, confidences: bool) -> S
         chosen=chosen,
         weights=np.array([example["weight"] for example in body["examples"]]),
         strata=matrix.strata,
+        predictor=_predictor(body.get("predictor")),
         calibration=None if measured is None else _calibration(measured),
     )
     return Standing(
@@ -100,6 +101,10 @@ def standing(matrix: Matrix, body: Mapping[str, Any], *, confidences: bool) -> S
         by=basis(selected, known),
         prior=pair_prior(matrix),
     )
+
+
+def _predictor(told: Mapping[str, Any] | None) -> Predictor | None:
+    return None if told is None else Predictor(**{**told, "coefficients": np.array(told["coefficients"])})
 
 
 def _calibration(measured: Mapping[str, Any]) -> Calibration:

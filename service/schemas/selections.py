@@ -36,6 +36,14 @@ class CalibrationView(Tell):
     measured_on: str
 
 
+class PredictorView(Tell):
+    """A linear predictor of the full score."""
+
+    coefficients: list[float]
+    intercept: float
+    posterior: float = Field(description="Standard deviation it gives its own errors.")
+
+
 class SelectionResult(Tell):
     """A micro-benchmark: which examples, and how answers on them become a full score."""
 
@@ -51,6 +59,9 @@ class SelectionResult(Tell):
     source_models: list[str] = Field(description="The models it was chosen by.")
     examples: list[Chosen] = Field(description="By id.")
     missing: str = Field(description="What was done with cells that had no score.")
+    predictor: PredictorView | None = Field(
+        description="Score ≈ intercept + Σ coefficient × answer, in the order of `examples`; or null."
+    )
     calibration: CalibrationView | None = Field(
         description="How far its estimates are from full scores; null for a sample, which needs no measuring."
     )

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
-from service.engine.comparison.calibration import cross_validate
-from service.engine.errors import Unsuitable
 from service.engine.matrix import Matrix
 from service.engine.plan import SelectPlan
 from service.engine.selection.base import Source
-from service.engine.selection.registry import LEARNS_NOTHING, METHODS
+from service.engine.selection.evidence import calibration, predictor
 from service.engine.splits import generator, positions
 from service.engine.trials import jaccard
-
-LEAST_SOURCES = 10
 
 Check = Callable[[float], None]
 
@@ -39,9 +34,8 @@ def run(matrix: Matrix, plan: SelectPlan, check: Check) -> dict[str, Any]:
     dict
         Plain JSON: method, estimator, options, scored_by, size, seed, missing, source_models,
         examples [{id, weight, subtask}] in ascending order of id, stability: the
-        Jaccard index of the chosen set with that of a refit under another seed, and
-        calibration: the errors of its estimates (`comparison.calibration`), cross-validated
-        over the source models; null for a sample, which needs none, or below ten sources.
+        Jaccard index of the chosen set with that of a refit under another seed, and what
+        estimates from it rest on: predictor and calibration (see `evidence`).
 
     Raises
     ------
@@ -55,11 +49,12 @@ def run(matrix: Matrix, plan: SelectPlan, check: Check) -> dict[str, Any]:
         confidences=None if matrix.confidences is None else matrix.confidences[rows],
         embeddings=matrix.embeddings,
     )
-    subsets = []
+    fits, subsets = [], []
     for at, purpose in enumerate(((), ("refit",))):
         check(at / 2)
         stream = generator(plan.seed, 0, "select", plan.spec.fit_key, *purpose)
-        subsets.append(plan.spec.create().fit(source, stream).pick(plan.size))
+        fits.append(plan.spec.create().fit(source, stream))
+        subsets.append(fits[-1].pick(plan.size))
     chosen = subsets[0]
     return {
         **{
@@ -72,22 +67,9 @@ def run(matrix: Matrix, plan: SelectPlan, check: Check) -> dict[str, Any]:
             for j, weight in zip(chosen.indices.tolist(), chosen.weights.tolist(), strict=True)
         ],
         "stability": jaccard(subsets),
-        "calibration": _calibration(source, plan),
+        "predictor": predictor(fits[0], source, plan, chosen),
+        "calibration": calibration(source, plan),
     }
-
-
-def _calibration(source: Source, plan: SelectPlan) -> dict[str, Any] | None:
-    spec = plan.spec
-    own = spec.estimator in METHODS[spec.method].estimators
-    if spec.method in LEARNS_NOTHING or not own or source.n_models < LEAST_SOURCES:
-        return None
-    stream = generator(plan.seed, 0, "select", spec.fit_key, "calibration")
-    try:
-        found = asdict(cross_validate(source, spec.create(), plan.size, spec.estimator, stream))
-    except Unsuitable:
-        return None
-    # Infinite when no pair has an error; JSON has no word for it.
-    return found | {"effective_size": found["effective_size"] if found["effective_size"] < np.inf else None}
 
 
 def _subtask(matrix: Matrix, example: int) -> str | None:

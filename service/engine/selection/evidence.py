@@ -1,0 +1,54 @@
+"""What later estimates from a selection rest on, worked out once when it is made."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from service.engine import blp
+from service.engine.comparison.calibration import cross_validate
+from service.engine.errors import Unsuitable
+from service.engine.plan import SelectPlan
+from service.engine.plan_methods import BLP
+from service.engine.selection.base import Fitted, Source, Subset
+from service.engine.selection.optimal_design import FittedDesign
+from service.engine.selection.registry import LEARNS_NOTHING, METHODS
+from service.engine.splits import generator
+
+LEAST_SOURCES = 10
+
+
+def calibration(source: Source, plan: SelectPlan) -> dict[str, Any] | None:
+    """Errors of the method's estimates, cross-validated over the source models (`comparison.calibration`).
+
+    None for a sample, which needs none, for an estimator that is not the method's own,
+    and below ten source models.
+    """
+    spec = plan.spec
+    own = spec.estimator in METHODS[spec.method].estimators
+    if spec.method in LEARNS_NOTHING or not own or source.n_models < LEAST_SOURCES:
+        return None
+    stream = generator(plan.seed, 0, "select", spec.fit_key, "calibration")
+    try:
+        found = asdict(cross_validate(source, spec.create(), plan.size, spec.estimator, stream))
+    except Unsuitable:
+        return None
+    # Infinite when no pair has an error; JSON has no word for it.
+    return found | {"effective_size": found["effective_size"] if found["effective_size"] < np.inf else None}
+
+
+def predictor(fitted: Fitted, source: Source, plan: SelectPlan, chosen: Subset) -> dict[str, Any] | None:
+    """The best linear predictor from answers on the chosen examples; None for other estimators."""
+    if plan.spec.estimator != BLP:
+        return None
+    if isinstance(fitted, FittedDesign):
+        by = fitted.predictor(chosen)
+    else:
+        by = blp.fit(source).predictor(chosen.indices)
+    return {
+        "coefficients": by.coefficients.tolist(),
+        "intercept": float(by.intercept),
+        "posterior": float(by.deviation),
+    }
