@@ -1,0 +1,132 @@
+"""What a pipeline sees when things go wrong: a sentence on stderr and exit code 3, never a verdict."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from service.cli import main
+
+GATE = ["gate", "--matrix", "m", "--baseline", "a", "--candidate", "b"]
+NOBODY = "http://127.0.0.1:9"
+
+
+def run(*arguments: str, url: str = NOBODY) -> Result:
+    return CliRunner().invoke(main, arguments, env={"TASTETEST_URL": url})
+
+
+@contextlib.contextmanager
+def answering(*answers: tuple[int, dict[str, str], bytes]) -> Iterator[str]:
+    """A server of somebody else that gives these answers in turn, the last one for ever."""
+    left = list(answers)
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            status, headers, body = left.pop(0) if len(left) > 1 else left[0]
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(status)
+            for name, value in headers.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["gate", "--matrix", "m", "--baseline", "a"], "--candidate"),
+        ([*GATE, "--margin", "2"], "--margin"),
+        ([*GATE, "--selection", "s"], "either --matrix or --selection"),
+        (["gait"], "gait"),
+        (["push", "no-such-file", "--matrix", "m", "--model", "x"], "no-such-file"),
+        (["push", __file__, "--matrix", "m"], "--model"),
+        (["push", __file__, "--matrix", "m", "--model", "x", "-o", "metric"], "NAME=VALUE"),
+        ([*GATE, "--wait", "0"], NOBODY),
+        ([*GATE, "--wait", "0", "--url", "nonsense"], "nonsense"),
+        ([*GATE, "--wait", "0", "--url", "http://[::1"], "http://[::1"),
+    ],
+)
+def test_what_cannot_be_asked_is_an_error_not_a_verdict(arguments: list[str], sentence: str) -> None:
+    told = run(*arguments)
+    assert (told.exit_code, told.stdout) == (3, "")
+    assert sentence in told.stderr
+    assert "Traceback" not in told.stderr
+
+
+def test_an_empty_folder_is_named(tmp_path: Path) -> None:
+    told = run("push", str(tmp_path), "--selection", "s")
+    assert told.exit_code == 3
+    assert str(tmp_path) in told.stderr
+
+
+def test_a_password_in_the_address_stays_out_of_the_log() -> None:
+    told = run(*GATE, "--wait", "0", url="http://me:secret@127.0.0.1:9")
+    assert told.exit_code == 3
+    assert "secret" not in told.stderr
+
+
+@pytest.mark.parametrize(
+    ("status", "body"), [(200, b"<html>Welcome</html>"), (200, b"[]"), (404, b"{}"), (502, b"Bad gateway")]
+)
+def test_somebody_elses_server_is_an_error(status: int, body: bytes) -> None:
+    with answering((status, {}, body)) as url:
+        told = run(*GATE, "--wait", "0", url=url)
+    assert told.exit_code == 3
+    assert f"answered {status}" in told.stderr
+
+
+def test_an_answer_that_lacks_what_was_promised_is_an_error() -> None:
+    with answering((200, {}, b'{"verdict": "pass"}')) as url:
+        told = run(*GATE, url=url)
+    assert told.exit_code == 3
+    assert "comparisons" in told.stderr
+
+
+@pytest.mark.parametrize(("verdict", "code"), [("pass", 0), ("fail", 1), ("inconclusive", 2)])
+def test_a_service_that_is_away_for_a_moment_is_asked_again(verdict: str, code: int) -> None:
+    answer = {"verdict": verdict, "comparisons": []}
+    with answering((503, {"Retry-After": "0"}, b"away"), (200, {}, json.dumps(answer).encode())) as url:
+        told = run(*GATE, "--json", url=url)
+    assert (told.exit_code, json.loads(told.stdout)) == (code, answer)
+
+
+def test_a_problem_shows_its_sentence_and_the_places_it_does_not_name() -> None:
+    problem = {
+        "detail": "/candidate: There is no model 'b' here; send its answers instead.",
+        "errors": [
+            {
+                "pointer": "/candidate",
+                "code": "unknown_model",
+                "message": "There is no model 'b' here; send its answers instead.",
+            },
+            {"pointer": "row 7", "code": "range", "message": "1.5 is no score."},
+        ],
+    }
+    with answering((422, {}, json.dumps(problem).encode())) as url:
+        told = run(*GATE, url=url)
+    assert told.exit_code == 3
+    lines = told.stderr.splitlines()
+    assert lines[:2] == [
+        "Error: There is no model 'b' here; send its answers instead.",
+        "  row 7: 1.5 is no score.",
+    ]
+    assert "push --model" in lines[2]
