@@ -1,9 +1,9 @@
 """What the engine raises when the data, not the program, is at fault.
 
-    EngineError
-    ├── Unsuitable    this method cannot work on these data; the others can
-    ├── Undefined     the question has no answer on these data
-    └── Stopped       the caller asked a long computation to stop
+EngineError
+├── Unsuitable    this method cannot work on these data; the others can
+├── Undefined     the question has no answer on these data
+└── Stopped       the caller asked a long computation to stop
 """
 
 
