@@ -52,3 +52,13 @@ def align(part: Matrix, examples: Sequence[str]) -> Matrix:
         confidences = np.zeros(shape, dtype=np.float32)
         confidences[:, columns] = part.confidences
     return Matrix.build(part.models, examples, values, missing=gone, confidences=confidences)
+
+
+def lacking(part: Matrix, examples: Sequence[str]) -> list[str]:
+    """What to tell whoever sent results on only some of these examples, as warnings."""
+    gaps = sorted(set(examples).difference(part.examples))
+    if not gaps:
+        return []
+    return [
+        f"the upload has no results on {len(gaps)} of the matrix's {len(examples)} examples: {listed(gaps)}"
+    ]

@@ -104,7 +104,7 @@ class Answers:
             states=np.array(self._states, dtype=np.uint8),
             repeats=repeats if repeats.any() else None,
             subtasks=self.subtasks or task or None,
-            hashes=self.hashes or None,
+            hashes=self.hashes if len(self.hashes) == len(self.names) else None,
             confidences=None if np.isnan(confidences).all() else confidences,
             task=task,
             native=self.native or None,

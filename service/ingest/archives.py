@@ -52,7 +52,7 @@ class Zip:
         _check_directory(stream, name, limits)
         try:
             self._zip = zipfile.ZipFile(stream)
-        except (struct.error, ValueError, *BROKEN) as error:
+        except (ValueError, RuntimeError, *BROKEN) as error:
             raise refuse(f"{name} is a broken zip archive: {error}; send it again", "zip") from None
         infos = [info for info in self._zip.infolist() if not info.is_dir()]
         _check_names([info.filename for info in infos], name, limits)

@@ -106,7 +106,7 @@ class _Columns:
         return columns
 
     def _add(self, block: Block, i: int, context: Context) -> None:
-        ids.check(block.names[i], "example", block.place(i), context.limits)
+        ids.check(block.names[i], "example", lambda: _place(block, i), context.limits)
         subtasks = block.subtasks
         self.subtasks.append(subtasks if subtasks is None or isinstance(subtasks, str) else subtasks[i])
         self.hashes.append(None if block.hashes is None else block.hashes[i])
@@ -117,6 +117,14 @@ class _Columns:
         """The tool's own ids, if it gave one for every example."""
         known = [name for name in self.natives if name is not None]
         return Native(tool, tuple(self.tasks), tuple(known)) if len(known) == len(self.natives) else None
+
+
+def _place(block: Block, i: int) -> str:
+    """Where the name number i stands in the block."""
+    if block.codes is None:
+        return block.place(i)
+    answers = np.flatnonzero(block.codes == i)
+    return block.place(int(answers[0])) if answers.size else block.source
 
 
 def _part(block: Block, columns: _Columns, context: Context) -> _Part:

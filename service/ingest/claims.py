@@ -24,7 +24,8 @@ class Claim:
 
     Attributes
     ----------
-    answers, scored : int
+    answers, examples, scored : int
+        Answers, distinct examples, and answers with a score.
     mean : float
         Of the scored answers.
     reported : float or None
@@ -33,6 +34,7 @@ class Claim:
 
     label: str
     answers: int
+    examples: int
     scored: int
     mean: float
     reported: float | None
@@ -50,7 +52,8 @@ def of(block: Block, values: Floats, states: NDArray[np.uint8], scale: Scale | N
     distinct = len(set(block.names)) if block.codes is None else len(np.unique(block.codes))
     return Claim(
         label=f"model {quoted(block.model)}" + (f", {block.task}" if block.task else ""),
-        answers=distinct,
+        answers=len(values),
+        examples=distinct,
         scored=int(scored.sum()),
         mean=float(values[scored].mean()) if scored.any() else float("nan"),
         reported=reported,
@@ -72,11 +75,11 @@ def compare(grid: Grid, claims: Mapping[str, Sequence[Claim]], context: Context)
 
 
 def _warn(claim: Claim, context: Context) -> None:
-    if claim.ran is not None and claim.ran != claim.answers:
-        context.warn(f"{claim.label}: the log says that {claim.ran} examples ran and holds {claim.answers}")
+    if claim.ran is not None and claim.ran != claim.examples:
+        context.warn(f"{claim.label}: the log says that {claim.ran} examples ran and holds {claim.examples}")
     elif claim.prefix:
         context.warn(
-            f"{claim.label}: the log holds the first {claim.answers} of {claim.total} examples; a prefix of "
+            f"{claim.label}: the log holds the first {claim.examples} of {claim.total} examples; a prefix of "
             "a benchmark sorted by subtask does not stand for the whole"
         )
     if claim.reported is None or not claim.scored or abs(claim.reported - claim.mean) <= ROUNDING:

@@ -27,6 +27,7 @@ SCORE = (
     "acc",
     "accuracy",
     "resolved",
+    "passed",
 )
 _OPTIONAL = {
     "benchmark": ("benchmark", "benchmark_id", "dataset", "task"),
@@ -63,9 +64,12 @@ class Wide:
 
 @dataclass(frozen=True, slots=True)
 class Long:
-    """A table in which each row is one score: the names of the columns that matter."""
+    """A table in which each row is one score: the names of the columns that matter.
 
-    model: str
+    `model` is None when the caller names the one model the table is about.
+    """
+
+    model: str | None
     example: str
     score: str
     benchmark: str | None = None
@@ -94,9 +98,10 @@ def long(names: Sequence[str], options: Options) -> Long | None:
     lower = {name.strip().lower(): name for name in reversed(names)}
     models = [lower[name] for name in lower if name in MODEL]
     examples = [lower[name] for name in lower if name in EXAMPLE] or [lower[n] for n in ("id",) if n in lower]
-    if len(models) != 1 or len(examples) != 1:
+    if len(examples) != 1 or len(models) > 1 or not (models or options.model):
         return None
-    taken = {models[0], examples[0], *options.ignore}
+    model = models[0] if models else None
+    taken = {model, examples[0], *options.ignore}
     found = [name for name in (*options.metric, *(lower.get(n, "") for n in SCORE)) if name in names]
     candidates = [name for name in dict.fromkeys(found) if name not in taken]
     if not candidates:
@@ -107,7 +112,7 @@ def long(names: Sequence[str], options: Options) -> Long | None:
     optional = {role: next((lower[n] for n in also if n in lower), None) for role, also in _OPTIONAL.items()}
     if options.subtask is not None:
         optional["subtask"] = names[named(names, options.subtask)]
-    return Long(models[0], examples[0], candidates[0], **optional)
+    return Long(model, examples[0], candidates[0], **optional)
 
 
 def wide(names: Sequence[str], options: Options) -> Wide:
@@ -118,9 +123,11 @@ def wide(names: Sequence[str], options: Options) -> Wide:
     InvalidUpload
         Nothing says what the rows are, or the header and `options.orientation` disagree.
     """
+    if not names:
+        raise refuse("the table has no columns; send one with ids and scores", "no_rows")
     aside = {named(names, name) for name in options.ignore}
     subtask = None if options.subtask is None else named(names, options.subtask)
-    frequency = None if options.frequency is None else named(names, options.frequency)
+    frequency = _frequency(names, options)
     taken = aside | {c for c in (subtask, frequency) if c is not None}
     lower = [name.strip().lower() for name in names]
     free = [i for i in range(len(names)) if i not in taken]
@@ -131,6 +138,20 @@ def wide(names: Sequence[str], options: Options) -> Wide:
     if ids is None and options.ids == "given" and free:
         ids = free[0]
     return Wide(ids, sure, rows_are, tuple(sorted(aside | set(index))), subtask, frequency)
+
+
+def _frequency(names: Sequence[str], options: Options) -> int | None:
+    """The column of counts the caller names; one that looks like it is not to be guessed over."""
+    if options.frequency is not None:
+        return named(names, options.frequency)
+    last = names[-1]
+    if last.strip().lower() in ("freq", "frequency") and last not in options.ignore:
+        detail = (
+            f"the last column, {quoted(last)}, looks like a frequency table's, each row for so many models; "
+            f"send frequency={last} to expand the rows, or ignore={last}"
+        )
+        raise refuse(detail, "frequency", [("header", quoted(last))])
+    return None
 
 
 def named(names: Sequence[str], name: str) -> int:

@@ -38,6 +38,9 @@ def finish(grid: Grid, form: str, options: Options, limits: Limits) -> Upload:
     _check_size(grid, limits)
     gone = None if grid.states is None or not grid.states.any() else grid.states != SCORED
     warnings = list(grid.warnings)
+    if options.scale is not None:
+        ends = f"{options.scale.worst:g} to {options.scale.best:g}"
+        warnings.append(f"scores from {ends} are read as 0 to 1, as scale= asks")
     if gone is not None and options.missing == "reject":
         raise _refuse_missing(grid, gone)
     counted = options.missing == "zero"
@@ -56,7 +59,7 @@ def finish(grid: Grid, form: str, options: Options, limits: Limits) -> Upload:
     )
     rows, columns = _sorted(grid.models), _sorted(grid.examples)
     states = None if gone is None or grid.states is None else grid.states[np.ix_(rows, columns)]
-    warnings += look.warnings(matrix, grid.hashes)
+    warnings += [*_missing(matrix, states), *look.warnings(matrix, grid.hashes)]
     return Upload(
         matrix=matrix,
         format=form,
@@ -67,6 +70,17 @@ def finish(grid: Grid, form: str, options: Options, limits: Limits) -> Upload:
         native=None if grid.native is None else _ordered(grid.native, columns),
         hashes=None if grid.hashes is None else tuple(grid.hashes[j] for j in columns),
     )
+
+
+def _missing(matrix: Matrix, states: NDArray[np.uint8] | None) -> list[str]:
+    """How many cells have no score, and why, unless they count as wrong."""
+    if matrix.missing is None or states is None:
+        return []
+    counts = {name: int((states == k).sum()) for k, name in enumerate(STATES) if k != SCORED}
+    why = ", ".join(f"{n} {name.replace('_', ' ')}" for name, n in counts.items() if n)
+    i, j = np.argwhere(matrix.missing)[0].tolist()
+    first = f"model {quoted(matrix.models[i])}, example {quoted(matrix.examples[j])}"
+    return [f"{matrix.missing_cells} of {matrix.missing.size} cells have no score ({why}), first {first}"]
 
 
 def _check_size(grid: Grid, limits: Limits) -> None:

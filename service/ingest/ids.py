@@ -30,14 +30,24 @@ def settle(raw: Sequence[object], kind: str, place: Place, limits: Limits) -> li
     """
     ids = [_text(value, kind, place(i)) for i, value in enumerate(raw)]
     for i, name in enumerate(ids):
-        check(name, kind, place(i), limits)
+        if not _plain(name, limits):
+            check(name, kind, place(i), limits)
     if len(set(ids)) < len(ids):
         raise _twice(raw, ids, kind, place)
     return ids
 
 
-def check(name: str, kind: str, place: str, limits: Limits) -> None:
-    """Refuse an id that is empty, too long or holds a control character."""
+def check(name: str, kind: str, place: str | Callable[[], str], limits: Limits) -> None:
+    """Refuse an id that is empty, too long or holds a control character.
+
+    Parameters
+    ----------
+    place : str or callable
+        Where it is; called only when the id is refused.
+    """
+    if _plain(name, limits):
+        return
+    place = place if isinstance(place, str) else place()
     if not name or name.isspace():
         raise refuse(
             f"{place}: the {kind} has no name; give every {kind} one", "empty_id", [(place, "empty")]
@@ -49,6 +59,11 @@ def check(name: str, kind: str, place: str, limits: Limits) -> None:
     if bad:
         detail = f"{place}: the {kind} id {quoted(name)} holds the character U+{ord(bad[0]):04X}; remove it"
         raise refuse(detail, "control_character", [(place, quoted(name))])
+
+
+def _plain(name: str, limits: Limits) -> bool:
+    """Whether there is nothing to look at: most ids."""
+    return name.isprintable() and not name.isspace() and 0 < len(name) <= limits.id_length
 
 
 def _text(value: object, kind: str, place: str) -> str:

@@ -72,12 +72,14 @@ def blocks(
         A row lacks its model or example, or its score is none.
     """
     rows = _chosen_rows(table, roles, source, context)
+    if not len(rows):
+        raise refuse(f"{source} has no rows with scores; add the results", "no_rows")
     part = {name: Coded(column.words, column.codes[rows]) for name, column in table.items()}
 
     def at(i: int) -> str:
         return place(int(rows[i]))
 
-    models = _required(part[roles.model], "model", at)
+    models = _models(part, roles, rows, at, context)
     names, codes, subtasks = _examples(part, roles, at)
     values, states = _scores(part, roles, models, Coded(names, codes), at, context)
     whole = Block("", source, names, values, at, codes, states, subtasks=subtasks, scaled=True)
@@ -113,7 +115,7 @@ def _taken(whole: Block, model: str, mine: Codes) -> Block:
 
 def _chosen_rows(table: Mapping[str, Coded], roles: Long, source: str, context: Context) -> Codes:
     """Rows of the one metric and filter wanted."""
-    rows = np.arange(len(table[roles.model].codes))
+    rows = np.arange(len(table[roles.example].codes))
     options = context.options
     for kind, column, wanted in (
         ("metric", roles.metric, options.metric),
@@ -125,6 +127,12 @@ def _chosen_rows(table: Mapping[str, Coded], roles: Long, source: str, context: 
             if present:
                 rows = rows[codes[rows] == words.index(choose.one(present, wanted, kind, source))]
     return rows
+
+
+def _models(table: Mapping[str, Coded], roles: Long, rows: Codes, at: Place, context: Context) -> Coded:
+    if roles.model is None:
+        return Coded([context.options.model or ""], np.zeros(len(rows), dtype=np.int64))
+    return _required(table[roles.model], "model", at)
 
 
 def _required(column: Coded, kind: str, at: Place) -> Coded:
@@ -141,7 +149,7 @@ def _examples(
     table: Mapping[str, Coded], roles: Long, at: Place
 ) -> tuple[list[str], Codes, list[str] | None]:
     """Example names, with their benchmark before them when there are several; and their subtasks."""
-    words, codes = _required(table[roles.example], "example", at)
+    words, codes = _used(_required(table[roles.example], "example", at))
     group = None
     if roles.benchmark is not None and len(np.unique(table[roles.benchmark].codes)) > 1:
         group = _required(table[roles.benchmark], "benchmark", at)
@@ -150,6 +158,12 @@ def _examples(
     if roles.subtask is not None:
         group = _required(table[roles.subtask], "subtask", at)
     return words, codes, None if group is None else _subtasks(words, codes, group, at)
+
+
+def _used(column: Coded) -> Coded:
+    """The column without the words no row has."""
+    kept, codes = np.unique(column.codes, return_inverse=True)
+    return Coded([column.words[k] for k in kept.tolist()], codes.astype(np.int64))
 
 
 def _subtasks(names: list[str], codes: Codes, group: Coded, at: Place) -> list[str]:

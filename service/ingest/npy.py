@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import io
 import math
+import sys
 
 import numpy as np
 from numpy.lib import format as npy_format
 from numpy.typing import NDArray
 
-from service.errors import TooLarge
+from service.errors import Problem, TooLarge
 from service.ingest.faults import refuse
 
 Array = NDArray[np.generic]
@@ -31,8 +32,17 @@ def load(data: bytes, name: str) -> NDArray[np.generic]:
     try:
         version = npy_format.read_magic(stream)
         shape, _, dtype = _HEADERS[version](stream)
-    except (ValueError, KeyError, TypeError, SyntaxError, RecursionError, OverflowError) as error:
+        _check(shape, dtype, len(data), name)
+        stream.seek(0)
+        array: Array = np.load(stream, allow_pickle=False)
+    except Problem:
+        raise
+    except Exception as error:  # The header is Python text, and a spoiled one raises anything.
         raise refuse(f"{name} is no array NumPy can read ({error}); save it with numpy.save", "npy") from None
+    return array
+
+
+def _check(shape: tuple[int, ...], dtype: np.dtype[np.generic], size: int, name: str) -> None:
     if dtype.hasobject:
         detail = (
             f"{name} holds Python objects, which only unpickling could read, and this service never unpickles"
@@ -43,11 +53,8 @@ def load(data: bytes, name: str) -> NDArray[np.generic]:
         raise refuse(
             f"{name} has dtype {dtype}; use numbers, booleans or text", "npy", [(name, f"dtype {dtype}")]
         )
-    if math.prod(shape) * dtype.itemsize > len(data):
-        raise TooLarge(f"{name} claims the shape {shape}, more than its {len(data):,} bytes hold")
-    stream.seek(0)
-    array: NDArray[np.generic] = np.load(stream, allow_pickle=False)
-    return array
+    if math.prod(shape) * dtype.itemsize > size:
+        raise TooLarge(f"{name} claims the shape {shape}, more than its {size:,} bytes hold")
 
 
 def texts(array: NDArray[np.generic], name: str) -> list[object]:
@@ -57,6 +64,8 @@ def texts(array: NDArray[np.generic], name: str) -> list[object]:
             f"{name} must be a list of text (dtype str) or whole numbers, not {array.dtype} {array.shape}"
         )
         raise refuse(detail, "npy", [(name, f"dtype {array.dtype}, shape {array.shape}")])
+    if array.dtype.kind == "U":
+        _check_characters(array, name)
     if array.dtype.kind != "S":
         return list(array.tolist())
     try:
@@ -65,6 +74,15 @@ def texts(array: NDArray[np.generic], name: str) -> list[object]:
         raise refuse(
             f"{name} is not UTF-8; save it as dtype str", "encoding", [(name, "not UTF-8")]
         ) from None
+
+
+def _check_characters(array: Array, name: str) -> None:
+    """NumPy takes any 32 bits for a character; Python does not."""
+    native = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
+    if native.size and native.itemsize and native.view(np.uint32).max() > sys.maxunicode:
+        raise refuse(
+            f"{name} holds text that is no Unicode; save it again", "encoding", [(name, "no Unicode")]
+        )
 
 
 def without_nan(raw: NDArray[np.generic]) -> tuple[NDArray[np.generic], NDArray[np.bool_] | None]:

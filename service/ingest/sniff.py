@@ -16,6 +16,9 @@ from service.ingest.source import File
 
 Shape = Literal["object", "array", "lines", "text", "binary"]
 PARQUET = b"PAR1"
+UNREADABLE = (pa.ArrowException, OSError, ValueError, OverflowError, TypeError)
+"""What Arrow raises on a Parquet file that is none."""
+
 _BOM = b"\xef\xbb\xbf"
 _CONTROL = re.compile(rb"[\x01-\x08\x0e-\x1f\x7f]")
 _TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[{}\[\]:]', re.DOTALL)
@@ -53,7 +56,7 @@ class Head:
         with self.file.seekable() as stream:
             try:
                 return frozenset(pq.read_schema(stream).names)
-            except (pa.ArrowException, OSError):
+            except UNREADABLE:
                 return frozenset()
 
     @cached_property

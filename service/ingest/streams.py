@@ -6,6 +6,7 @@ import contextlib
 import gzip
 import io
 import lzma
+import struct
 import tempfile
 import zipfile
 import zlib
@@ -25,7 +26,7 @@ CHUNK = 1 << 20
 IN_MEMORY = 64 << 20
 GZIP = b"\x1f\x8b"
 ZSTD = b"\x28\xb5\x2f\xfd"
-BROKEN = (zlib.error, lzma.LZMAError, zipfile.BadZipFile, OSError, EOFError)
+BROKEN = (zlib.error, lzma.LZMAError, zipfile.BadZipFile, struct.error, OSError, EOFError)
 """What decompressors raise on bytes that are not what they claim."""
 
 
@@ -74,6 +75,8 @@ class _Metered(io.RawIOBase):
 
     def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
         """Move, and say where."""
+        if whence == io.SEEK_SET and offset < 0:
+            raise OSError("an offset before the beginning")
         return self._inner.seek(offset, whence)
 
     def tell(self) -> int:

@@ -53,7 +53,9 @@ def grid(
         _forbid_row_subtasks(roles)
     else:
         found.models, found.examples = across, down
-        found.subtasks = None if roles.subtask is None else _texts(table.column(roles.subtask))
+        found.subtasks = (
+            None if roles.subtask is None else _subtasks(table, names, roles.subtask, row, limits)
+        )
     return found if roles.frequency is None else _expanded(found, table, roles, row)
 
 
@@ -70,6 +72,13 @@ def _row_ids(
         )
         raise refuse(detail, "no_ids", [("header", listed(names))])
     return ids.settle(texts, roles.rows_are, row, limits)
+
+
+def _subtasks(table: pa.Table, names: Sequence[str], column: int, row: RowName, limits: Limits) -> list[str]:
+    texts = _texts(table.column(column))
+    for i, text in enumerate(texts):
+        ids.check(text, "subtask", f"{row(i)}, column {quoted(names[column])}", limits)
+    return texts
 
 
 def _where(across: Sequence[str], down: Sequence[str], roles: Wide, row: RowName) -> scores.Where:

@@ -182,7 +182,7 @@ def test_frequency_tables_expand() -> None:
     matrix = load(text, orientation="models_as_rows", frequency="freq").matrix
     assert matrix.models == ("1#1", "1#2", "2#1", "2#2", "2#3")
     assert matrix.scores.tolist() == [[0, 0]] * 2 + [[1, 0]] * 3
-    refused(text, "score 2", orientation="models_as_rows")
+    refused(text, "send frequency=freq", orientation="models_as_rows")
 
 
 def test_bombs_and_limits() -> None:

@@ -31,8 +31,9 @@ def read(file: File, context: Context) -> Iterator[Block]:
     InvalidUpload
         The ids of the right answers cannot be told, or the numbers do not add up.
     """
-    lines = [record for _, record in documents.records(file, context.limits)]
-    summary, failed = lines[0], [record.get("id") for record in lines[1:]]
+    lines = (record for _, record in documents.records(file, context.limits))
+    summary = next(lines, {})
+    failed = [record.get("id") for record in lines]
     total, correct = summary.get("total_count"), summary.get("correct_count")
     if not isinstance(total, int) or not isinstance(correct, int) or not 0 < total <= context.limits.examples:
         raise refuse(f"{file.name}: total_count and correct_count must be whole numbers", "summary")

@@ -91,16 +91,21 @@ def _texts(file: File, header: Header, limits: Limits) -> pa.Table:
 
 def _table(file: File, header: Header, roles: Wide, limits: Limits) -> pa.Table:
     """The narrowest type that holds every score: most matrices are 0 and 1."""
-    for kind in (pa.uint8(), pa.float64(), _WORDS):
+    kinds = [(pa.uint8(), "."), (pa.float64(), "."), (_WORDS, ".")]
+    if header.separator == ";":
+        kinds.insert(2, (pa.float64(), ","))
+    for kind, point in kinds:
         try:
             with file.open() as stream:
-                return _parsed(stream, header, roles, kind)
+                return _parsed(stream, header, roles, kind, point)
         except pa.ArrowInvalid as error:
             reason = str(error)
     raise _explain(file, header, limits, reason)
 
 
-def _parsed(stream: io.BufferedReader, header: Header, roles: Wide, kind: pa.DataType) -> pa.Table:
+def _parsed(
+    stream: io.BufferedReader, header: Header, roles: Wide, kind: pa.DataType, point: str = "."
+) -> pa.Table:
     texts = {roles.ids, roles.subtask, roles.frequency, *roles.aside}
     keys = [str(i) for i in range(len(header.names))]
     return pacsv.read_csv(
@@ -113,6 +118,7 @@ def _parsed(stream: io.BufferedReader, header: Header, roles: Wide, kind: pa.Dat
             column_types={key: pa.string() if i in texts else kind for i, key in enumerate(keys)},
             null_values=list(scores.EMPTY),
             strings_can_be_null=kind == _WORDS,
+            decimal_point=point,
         ),
     )
 

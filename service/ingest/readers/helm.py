@@ -10,7 +10,9 @@ import json
 import math
 import posixpath
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 from service.ingest import choose, documents, names
 from service.ingest.answers import Answers
@@ -18,6 +20,7 @@ from service.ingest.context import Context
 from service.ingest.documents import Record, mapping, sequence
 from service.ingest.faults import refuse
 from service.ingest.readers import helm_choices
+from service.ingest.readers.helm_choices import Key
 from service.ingest.records import Block
 from service.ingest.sniff import Head
 from service.ingest.source import File
@@ -58,61 +61,64 @@ def read(file: File, context: Context) -> Iterator[Block]:
     context.tasks.append(task)
     if context.options.subtask not in (None, task, task.partition(":")[0]):
         return
-    stats = _Stats(file, task, context)
+    stats = _Stats(file)
     for row, item in enumerate(documents.elements(file, context.limits), start=1):
         stats.add(mapping(item), row)
-    if stats.metric is None:
-        raise refuse(f"{file.name} holds no statistics", "no_rows")
+    candidates = list(stats.scored)
+    metric = choose.one(candidates, context.options.metric, "metric", f"{file.name} ({task})", _HINT)
     told = mapping(spec.get("adapter_spec")).get("model") or _model_in(posixpath.dirname(file.name))
-    answers = stats.answers(helm_choices.confidences(file, context))
+    answers = stats.answers(task, metric, helm_choices.confidences(file, context))
     block = answers.block(names.model(file, context, told), file.name, task=task)
-    block.reported = _reported(stats.metric, stats.splits, file, context)
+    block.reported = _reported(metric, stats.splits(metric), file, context)
     yield block
 
 
 class _Stats:
-    """The chosen metric's value of each instance, perturbation and trial."""
+    """Every metric's value of each instance, perturbation and trial."""
 
-    def __init__(self, file: File, task: str, context: Context) -> None:
-        self.metric: str | None = None
-        self.splits: dict[str, int] = {}
-        self._file, self._task, self._context = file, task, context
-        self._keys: dict[tuple[str, str, int], int] = {}
-        self._scored: list[tuple[tuple[str, str, int], float, int]] = []
+    def __init__(self, file: File) -> None:
+        self.scored: dict[str, list[_Scored]] = {}
+        self._file = file
+        self._keys: dict[Key, int] = {}
 
     def add(self, record: Record, row: int) -> None:
         """Take one record in."""
         instance, trial = record.get("instance_id"), record.get("train_trial_index")
-        stats = [s for s in map(mapping, sequence(record.get("stats"))) if _counts(s)]
         if not isinstance(instance, str) or not isinstance(trial, int):
             place = f"{self._file.name}, record {row}"
-            raise refuse(
-                f"{place} has no instance_id or train_trial_index", "record", [(place, "incomplete")]
-            )
-        if self.metric is None and stats:
-            place = f"{self._file.name} ({self._task})"
-            candidates = [name for name in dict.fromkeys(map(_name, stats)) if not _BOOKKEEPING.match(name)]
-            self.metric = choose.one(candidates, self._context.options.metric, "metric", place, _HINT)
+            detail = f"{place} has no instance_id or train_trial_index"
+            raise refuse(detail, "record", [(place, "incomplete")])
         key = instance, _perturbation(record), trial
         self._keys.setdefault(key, row)
-        for stat in stats:
-            if _name(stat) == self.metric:
-                self._scored.append((key, float(stat["sum"]) / float(stat["count"]), row))
+        for stat in filter(_counts, map(mapping, sequence(record.get("stats")))):
+            name = _name(stat)
+            if not _BOOKKEEPING.match(name):
                 split = str(mapping(stat.get("name")).get("split"))
-                self.splits[split] = self.splits.get(split, 0) + 1
+                value = float(stat["sum"]) / float(stat["count"])
+                self.scored.setdefault(name, []).append(_Scored(key, value, row, split))
 
-    def answers(self, confidences: Mapping[tuple[str, str, int], float]) -> Answers:
+    def splits(self, metric: str) -> Counter[str]:
+        """How many values each split has."""
+        return Counter(item.split for item in self.scored[metric])
+
+    def answers(self, task: str, metric: str, confidences: Mapping[Key, float]) -> Answers:
         """Every key that has a value, and those without one as unscored."""
-        answers = Answers()
-        scored = {key for key, _, _ in self._scored}
-        blank = [(key, math.nan, row) for key, row in self._keys.items() if key not in scored]
-        for key, value, row in [*self._scored, *blank]:
+        answers, found = Answers(), self.scored[metric]
+        done = {item.key for item in found}
+        blank = [_Scored(key, math.nan, row, "") for key, row in self._keys.items() if key not in done]
+        for key, value, row, _ in [*found, *blank]:
             instance, perturbation, trial = key
-            name = f"{self._task}/{instance}{perturbation and '~'}{perturbation}"
-            trust = confidences.get(key, math.nan)
-            answers.add(name, value, row, repeat=trial, confidence=trust)
+            name = f"{task}/{instance}{perturbation and '~'}{perturbation}"
+            answers.add(name, value, row, repeat=trial, confidence=confidences.get(key, math.nan))
             answers.native.append(instance)
         return answers
+
+
+class _Scored(NamedTuple):
+    key: Key
+    value: float
+    row: int
+    split: str
 
 
 def _counts(stat: Record) -> bool:

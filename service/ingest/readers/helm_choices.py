@@ -38,11 +38,11 @@ def confidences(file: File, context: Context) -> Mapping[Key, float]:
 
 def _add(state: Record, choices: dict[Key, dict[int, float]], right: dict[Key, list[int]]) -> None:
     instance = mapping(state.get("instance"))
-    index, logprob = state.get("reference_index"), _logprob(state)
-    if not isinstance(index, int) or logprob is None:
+    index, trial, logprob = state.get("reference_index"), state.get("train_trial_index"), _logprob(state)
+    if not isinstance(index, int) or not isinstance(trial, int) or logprob is None:
         return
     perturbation = str(mapping(instance.get("perturbation")).get("name", ""))
-    key = str(instance.get("id")), perturbation, int(state.get("train_trial_index") or 0)
+    key = str(instance.get("id")), perturbation, trial
     sign = -1.0 if state.get("request_mode") == "calibration" else 1.0
     found = choices.setdefault(key, {})
     found[index] = found.get(index, 0.0) + sign * logprob

@@ -40,6 +40,8 @@ def read(file: File, context: Context) -> Grid | Iterable[Block]:
         return json_matrix.from_object(document, context.options, context.limits)
     if isinstance(document, list) and document and all(isinstance(item, dict) for item in document):
         return _records(document, file.name, context)
+    if isinstance(document, dict) and columns.long(list(document), context.options) is not None:
+        return _records([document], file.name, context)
     if isinstance(document, dict) and document and all(isinstance(v, dict) for v in document.values()):
         return _nested(document, context)
     detail = (

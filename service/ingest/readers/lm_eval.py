@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
+from service.errors import InvalidUpload
 from service.ingest import choose, documents, names
 from service.ingest.answers import Answers, is_scalar, number, right_choice
 from service.ingest.context import Context
@@ -57,15 +58,19 @@ def read(file: File, context: Context) -> Iterator[Block]:
     filters: dict[str, _Filter] = {}
     seen: dict[object, int] = {}
     for row, record in _records(file, context):
-        name = record.get("filter")
+        doc_id, name = record.get("doc_id"), record.get("filter")
+        if not isinstance(doc_id, int | str) or not isinstance(name, str | None):
+            raise _no_record(
+                f"{file.name}, record {row}", "no doc_id" if name is None else "no doc_id or filter"
+            )
         if name is None:
-            turn = seen.get(record.get("doc_id"), 0)
-            seen[record.get("doc_id")] = turn + 1
+            turn = seen.get(doc_id, 0)
+            seen[doc_id] = turn + 1
             name = run.filter_name(turn)
         found = filters.get(name)
         if found is None:
             found = filters[name] = _Filter(_metric(record, run, file, context), run.task)
-        found.add(record, row, file, context)
+        found.add(doc_id, record, row, file, context)
     if not filters:
         raise refuse(f"{file.name} holds no records", "no_rows")
     unnamed = any(name.startswith("#") for name in filters)
@@ -99,21 +104,23 @@ class _Filter:
         self.metric, self._task = metric, task
         self.answers = Answers()
 
-    def add(self, record: Record, row: int, file: File, context: Context) -> None:
+    def add(self, doc_id: int | str, record: Record, row: int, file: File, context: Context) -> None:
         """Take one record in."""
-        doc_id = record.get("doc_id")
         value = record.get(self.metric)
-        if doc_id is None or not is_scalar(value):
-            what = "no doc_id" if doc_id is None else f"{self.metric} {quoted(str(value))}, which is no score"
-            place = f"{file.name}, record {row}"
-            raise refuse(f"{place} has {what}; choose another metric or mend it", "record", [(place, what)])
+        if not is_scalar(value):
+            raise _no_record(
+                f"{file.name}, record {row}", f"{self.metric} {quoted(str(value))}, which is no score"
+            )
         answers = self.answers
-        answers.add(
-            f"{self._task}/{doc_id}", number(value, context.options), row, confidence=_confidence(record)
-        )
+        score = number(value, context.options)
+        answers.add(f"{self._task}/{doc_id}", score, row, confidence=_confidence(record))
         answers.native.append(str(doc_id))
         if "doc_hash" in record:
             answers.hashes.append(str(record["doc_hash"]))
+
+
+def _no_record(place: str, what: str) -> InvalidUpload:
+    return refuse(f"{place} has {what}; choose another metric or mend it", "record", [(place, what)])
 
 
 def _records(file: File, context: Context) -> Iterator[tuple[int, Record]]:

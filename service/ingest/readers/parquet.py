@@ -17,7 +17,7 @@ from service.ingest.context import Context
 from service.ingest.faults import quoted, refuse
 from service.ingest.options import Limits
 from service.ingest.records import Block
-from service.ingest.sniff import PARQUET, Head
+from service.ingest.sniff import PARQUET, UNREADABLE, Head
 from service.ingest.source import File
 from service.ingest.upload import Grid
 
@@ -47,7 +47,7 @@ def read(file: File, context: Context) -> Grid | Iterable[Block]:
         roles = columns.long(names, context.options)
         if roles is not None:
             table = whole(parquet, file, roles.used)
-            ids = {roles.model, roles.example}
+            ids = (roles.model, roles.example)
             coded = {
                 n: long.coded(_text(table.column(n), n, context if n in ids else None)) for n in roles.used
             }
@@ -61,7 +61,7 @@ def opened(file: File, limits: Limits) -> Iterator[pq.ParquetFile]:
     with file.seekable() as stream:
         try:
             parquet = pq.ParquetFile(stream)
-        except (pa.ArrowException, OSError) as error:
+        except UNREADABLE as error:
             raise refuse(f"{file.name} is no Parquet file: {error}; write it again", "parquet") from None
         meta = parquet.metadata
         size = sum(meta.row_group(i).total_byte_size for i in range(meta.num_row_groups))
@@ -75,9 +75,11 @@ def opened(file: File, limits: Limits) -> Iterator[pq.ParquetFile]:
 def whole(parquet: pq.ParquetFile, file: File, names: Sequence[str]) -> pa.Table:
     """These columns of all row groups."""
     try:
-        return parquet.read(columns=list(names))
-    except (pa.ArrowException, OSError) as error:
+        table = parquet.read(columns=list(names))
+        table.validate(full=True)
+    except UNREADABLE as error:
         raise refuse(f"{file.name} is broken: {error}; write it again", "parquet") from None
+    return table
 
 
 def rows(parquet: pq.ParquetFile, file: File, names: Sequence[str]) -> Iterator[dict[str, Any]]:
@@ -85,7 +87,7 @@ def rows(parquet: pq.ParquetFile, file: File, names: Sequence[str]) -> Iterator[
     try:
         for batch in parquet.iter_batches(_BATCH, columns=list(names)):
             yield from batch.to_pylist()
-    except (pa.ArrowException, OSError) as error:
+    except UNREADABLE as error:
         raise refuse(f"{file.name} is broken: {error}; write it again", "parquet") from None
 
 

@@ -1,0 +1,52 @@
+"""Fuzz every reader for some minutes each; what breaks one is printed, to become a test."""
+
+from __future__ import annotations
+
+import random
+import resource
+import sys
+import time
+import traceback
+
+from tests.fuzz.check import check
+from tests.fuzz.mutate import spoil
+from tests.fuzz.seeds import NAME, OPTIONS, SEEDS
+
+MEMORY = 3 << 30
+SLOW = 5.0
+
+
+def fuzz(name: str, seconds: float, seed: int) -> int:
+    """How many inputs broke the reader of a format."""
+    rng, broken, tried, read = random.Random(seed), 0, 0, 0
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        data = spoil(rng.choice(SEEDS[name]), rng)
+        options = OPTIONS | ({"format": name} if rng.random() < 0.5 else {})
+        start = time.monotonic()
+        try:
+            read += check(data, NAME, options)
+        except Exception:
+            broken += 1
+            print(f"{name}: {data!r}\n{traceback.format_exc()}", flush=True)
+        if time.monotonic() - start > SLOW:
+            broken += 1
+            print(f"{name}: slow, {time.monotonic() - start:.1f} s: {data[:2000]!r}", flush=True)
+        tried += 1
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+    print(f"{name:16} {tried:8} inputs, {read:7} read, {broken:3} broke it, peak {peak} MiB", flush=True)
+    return broken
+
+
+def main(arguments: list[str]) -> int:
+    """Run; 1 if anything broke."""
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    minutes = float(arguments[0]) if arguments else 10.0
+    names = arguments[1:] or list(SEEDS)
+    seed = time.time_ns()
+    print(f"seed {seed}")
+    return int(sum(fuzz(name, 60 * minutes, seed) for name in names) > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

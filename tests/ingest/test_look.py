@@ -1,0 +1,98 @@
+"""The first look at a matrix, against values counted by hand and brute force."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from service.engine.matrix import Matrix
+from service.ingest import look
+
+
+def build(scores: object, missing: object = None) -> Matrix:
+    array = np.asarray(scores, dtype=float)
+    return Matrix.build(
+        [f"m{i:03}" for i in range(array.shape[0])],
+        [f"q{j:03}" for j in range(array.shape[1])],
+        array,
+        missing=None if missing is None else np.asarray(missing, dtype=bool),
+    )
+
+
+def spread(
+    rng: np.random.Generator, models: int = 40, examples: int = 60
+) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+    ability = np.linspace(-2, 2, models)[:, None]
+    return (rng.random((models, examples)) < 1 / (1 + np.exp(-2 * ability))).astype(float)
+
+
+def test_clean_data_says_nothing() -> None:
+    assert look.warnings(build(spread(np.random.default_rng(1))), None) == []
+
+
+def test_constant_examples() -> None:
+    scores = spread(np.random.default_rng(1))
+    scores[:, 3], scores[:, 5] = 1, 0
+    (text,) = look.warnings(build(scores), None)
+    assert text.startswith("2 of 60 examples have one and the same score for all models ('q003', 'q005')")
+    assert look.warnings(build(scores[:1]), None) == []
+
+
+def test_identical_models() -> None:
+    scores = spread(np.random.default_rng(1))
+    scores[7] = scores[2]
+    scores[9] = scores[2]
+    (text,) = look.warnings(build(scores), None)
+    assert text.startswith("2 models have exactly the scores of another ('m002' = 'm007' = 'm009')")
+
+
+def test_mislabelled_examples() -> None:
+    scores = spread(np.random.default_rng(1))
+    scores[:, 11] = 1 - scores[:, 11]
+    (text,) = look.warnings(build(scores), None)
+    assert text.startswith("1 examples go against the rest (negative item–rest correlation: 'q011')")
+
+
+def test_noise_is_not_called_mislabelled() -> None:
+    alarms = sum(
+        bool(look.warnings(build(np.random.default_rng(s).integers(0, 2, (50, 200))), None))
+        for s in range(40)
+    )
+    assert alarms <= 6
+
+
+def test_coverage_and_repeated_content() -> None:
+    scores = spread(np.random.default_rng(1))
+    missing = np.zeros(scores.shape, dtype=bool)
+    missing[4, :31] = True
+    missing[5, :30] = True
+    texts = look.warnings(build(scores, missing), ["h"] * 3 + [f"h{i}" for i in range(57)])
+    assert "2 of 60 examples have the same content as another, under another id" in texts
+    assert any("less than half of the examples: 'm004';" in text for text in texts)
+
+
+SMALL = hnp.arrays(
+    float, st.tuples(st.integers(3, 7), st.integers(2, 6)), elements=st.sampled_from([0.0, 0.5, 1.0])
+)
+
+
+@given(SMALL, st.data())
+def test_item_rest_correlation_by_brute_force(
+    scores: np.ndarray[tuple[int, ...], np.dtype[np.float64]], data: st.DataObject
+) -> None:
+    missing = data.draw(hnp.arrays(bool, scores.shape))
+    found = look.item_rest(build(scores, missing))
+    for j in range(scores.shape[1]):
+        pairs = []
+        for i in range(scores.shape[0]):
+            others = [scores[i, k] for k in range(scores.shape[1]) if k != j and not missing[i, k]]
+            if not missing[i, j]:
+                pairs.append((scores[i, j], float(np.mean(others)) if others else 0.0))
+        x, y = (np.array(side) for side in zip(*pairs, strict=True)) if pairs else (np.zeros(0), np.zeros(0))
+        if len(x) and x.std() > 1e-9 and y.std() > 1e-9:
+            assert found[j] == pytest.approx(np.corrcoef(x, y)[0, 1], abs=1e-9)
+        else:
+            assert np.isnan(found[j])
