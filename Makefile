@@ -48,7 +48,7 @@ $(VENV)/.docs: $(VENV)/.runtime requirements-docs.lock
 	@touch $@
 
 wheels: $(VENV)/.runtime
-	$(PIP) download --require-hashes -d wheels -r requirements-dev.lock
+	$(PIP) download --require-hashes -d wheels -r requirements.lock -r requirements-dev.lock
 
 clean:
 	rm -rf $(VENV) .tastetest
