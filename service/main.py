@@ -11,6 +11,7 @@ from fastapi.routing import APIRoute
 
 from service.api import (
     compare,
+    docs,
     drift,
     health,
     home,
@@ -52,10 +53,11 @@ def create_app(settings: Settings) -> FastAPI:
         lifespan=_lifespan(settings),
         generate_unique_id_function=_function_name,
         redirect_slashes=False,
+        docs_url=None,
         redoc_url=None,
     )
     resources = (matrices, submit, jobs, selections, scores, drift, compare, power)
-    for resource in (*resources, report, home, health, metrics):
+    for resource in (*resources, report, home, docs, health, metrics):
         app.include_router(resource.router)
     app.add_middleware(BodyLimit, limit=settings.max_body_bytes)
     app.add_middleware(Envelope)

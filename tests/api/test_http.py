@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -203,4 +204,12 @@ def test_a_database_of_another_release_is_not_ready(empty_postgres_url: str, red
 
 def test_the_documentation_is_served(api: httpx.Client) -> None:
     assert api.get("/openapi.json").json()["info"]["title"] == "Tastetest"
-    assert api.get("/docs").headers["content-type"].startswith("text/html")
+    page = api.get("/docs")
+    assert page.headers["content-type"].startswith("text/html")
+    assert re.findall(r'(?:src|href)="(.*?)"', page.text) == [
+        "/docs/swagger-ui.css",
+        "/docs/favicon.png",
+        "/docs/swagger-ui.js",
+    ]
+    for path in ("/docs/swagger-ui.css", "/docs/favicon.png", "/docs/swagger-ui.js"):
+        assert len(api.get(path).raise_for_status().content) > 1000
