@@ -10,7 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import IO, Any
 
 import httpx
 
@@ -24,10 +24,12 @@ class Served:
 
 
 @contextlib.contextmanager
-def serving(*options: str, env: Mapping[str, str] = {}) -> Iterator[Served]:
+def serving(*options: str, env: Mapping[str, str] = {}, log: IO[bytes] | None = None) -> Iterator[Served]:
     """`tastetest serve` on a free port until the block ends; stopped by SIGTERM as an init system would."""
     command = [sys.executable, "-m", "service.cli", "serve", "--port", "0", *options]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ | dict(env))
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=log, text=True, env=os.environ | dict(env)
+    )
     try:
         yield Served(ready_address(process), process)
     finally:

@@ -40,7 +40,7 @@ class Rig:
     def __init__(self, engine: Engine, postgres_url: str, redis_url: str, folder: Path) -> None:
         self.engine = engine
         self.bell = Bell(redis_url)
-        self._postgres_url = postgres_url
+        self.postgres_url = postgres_url
         self._redis_url = redis_url
         self._folder = folder
         self.workers: list[subprocess.Popen[bytes]] = []
@@ -50,7 +50,7 @@ class Rig:
         command = [sys.executable, "-m", "celery", "-A", "workers.app", "worker", "-I", "tests.workers.kinds"]
         command += ["--concurrency", str(processes), "--loglevel", "INFO", *(["--beat"] if beat else [])]
         command += ["--without-gossip", "--without-mingle", "--without-heartbeat"]
-        urls = {"DATABASE_URL": self._postgres_url, "REDIS_URL": self._redis_url}
+        urls = {"DATABASE_URL": self.postgres_url, "REDIS_URL": self._redis_url}
         with (self._folder / f"worker-{len(self.workers)}.log").open("wb") as log:
             process = subprocess.Popen(
                 command,
@@ -133,7 +133,7 @@ class Rig:
 
     @contextlib.contextmanager
     def _listening(self) -> Iterator[Callable[[float], None]]:
-        url = make_url(self._postgres_url).set(drivername="postgresql").render_as_string(hide_password=False)
+        url = make_url(self.postgres_url).set(drivername="postgresql").render_as_string(hide_password=False)
         with psycopg.connect(url, autocommit=True) as conn:
             conn.execute("LISTEN tastetest_jobs")
             yield lambda left: next(iter(conn.notifies(timeout=left, stop_after=1)), None) and None
