@@ -19,6 +19,7 @@ from service.api.selections import SelectionId
 from service.api.upload import Received, limits_of, received
 from service.engine.comparison import Score, estimate_scores
 from service.engine.matrix import Matrix
+from service.engine.selection.evidence import linear
 from service.engine.standing import Standing
 from service.errors import Fault, InvalidUpload
 from service.schemas.problems import refusals
@@ -120,7 +121,7 @@ def _view(
         selection_id=selection.id,
         matrix=matrix,
         confidence=confidence,
-        estimator=selection.body["estimator"],
+        estimator=linear(selection.body["estimator"]),
         scores=[_score(model, score, standing) for model, score in zip(rows, found, strict=True)],
         kept=kept,
         warnings=warnings,

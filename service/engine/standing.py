@@ -69,7 +69,7 @@ def standing(matrix: Matrix, body: Mapping[str, Any], *, confidences: bool) -> S
         In the revision the selection was made on.
     body : mapping
         The selection's result: method, options, examples with weights, source_models,
-        missing, predictor, calibration.
+        scored_by, missing, predictor, calibration, calibration_of_scores.
     confidences : bool
         Whether answers are the models' confidences instead of their scores.
     """
@@ -83,7 +83,8 @@ def standing(matrix: Matrix, body: Mapping[str, Any], *, confidences: bool) -> S
         answers=answers[:, chosen].astype(np.float64),
         source=np.array([model in sources for model in matrix.models]),
     )
-    measured = body.get("calibration")
+    other = body["scored_by"] == "confidences" and not confidences
+    measured = body.get("calibration_of_scores" if other else "calibration")
     selected = Selected(
         method=body["method"],
         options=body["options"],

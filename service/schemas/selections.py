@@ -60,10 +60,13 @@ class SelectionResult(Tell):
     examples: list[Chosen] = Field(description="By id.")
     missing: str = Field(description="What was done with cells that had no score.")
     predictor: PredictorView | None = Field(
-        description="Score ≈ intercept + Σ coefficient × answer, in the order of `examples`; or null."
+        None, description="Score ≈ intercept + Σ coefficient × answer, in the order of `examples`; or null."
     )
     calibration: CalibrationView | None = Field(
         description="How far its estimates are from full scores; null for a sample, which needs no measuring."
+    )
+    calibration_of_scores: CalibrationView | None = Field(
+        None, description="The same for answers of 0 and 1, where the method takes confidences."
     )
     stability: float = Field(description="Overlap (Jaccard) with the choice under another seed.")
 

@@ -264,7 +264,7 @@ class ScoresView(Tell):
     selection_id: str
     matrix: MatrixRef
     confidence: float
-    estimator: str
+    estimator: str = Field(description="`weighted` for selections made for one of item response theory.")
     scores: list[ScoreView]
     kept: bool = Field(description="Whether the answers were kept, so that `/compare` knows these models.")
     warnings: list[str] = Field(description="About the upload.")

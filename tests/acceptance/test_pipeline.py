@@ -286,3 +286,22 @@ def test_estimated_scores_agree_with_independent_numbers(
         assert told["rank"] == 1 + sum(score > mean + 1e-12 for score in full)
         best, worst = (1 + sum(score > end + 1e-12 for score in full) for end in reversed(told["interval"]))
         assert told["rank_interval"] == [best, worst]
+
+
+def test_answers_of_0_and_1_are_judged_as_such_where_confidences_chose(
+    client: httpx.Client, matrix: str
+) -> None:
+    body = {"matrix_id": matrix, "method": "anchor_points", "size": 200}
+    selection = json.loads(result(client, client.post("/select", json=body)))
+    assert selection["scored_by"] == "confidences"
+    models, ids = sample(), [example["id"] for example in selection["examples"]]
+    scores = [[row[example] for example in ids] for row in models.values()]
+    sent = {"models": list(models), "examples": ids, "scores": scores}
+    told = client.post(f"/selections/{selection['selection_id']}/scores", json=sent).json()["scores"]
+    full = {model: float(np.mean(list(row.values()))) for model, row in models.items()}
+    errors = np.array([line["score"] - full[line["model"]] for line in told])
+    halves = [(line["interval"][1] - line["interval"][0]) / 2 for line in told]
+    # Confidences are far below scores on average; their errors would make these intervals six times as wide.
+    assert np.mean(halves) < 4 * np.sqrt(np.mean(errors**2))
+    covered = [line["interval"][0] <= full[line["model"]] <= line["interval"][1] for line in told]
+    assert np.mean(covered) >= 0.9

@@ -87,7 +87,14 @@ def calibrate(
 
 
 def cross_validate(
-    source: Source, method: Method, size: int, estimator: str, rng: np.random.Generator, folds: int = 5
+    source: Source,
+    method: Method,
+    size: int,
+    estimator: str,
+    rng: np.random.Generator,
+    folds: int = 5,
+    *,
+    scored_by: str | None = None,
 ) -> Calibration:
     """Choose anew without each fold of the source models, and judge by the models left out.
 
@@ -101,6 +108,8 @@ def cross_validate(
         One of the method's own.
     rng : Generator
     folds : int
+    scored_by : "scores" or "confidences", optional
+        What the estimates are made from; by default what the method wants.
 
     Returns
     -------
@@ -121,7 +130,7 @@ def cross_validate(
         part = Source(source.scores[~left], source.strata, kept, source.embeddings)
         fitted = method.fit(part, rng)
         subset = fitted.pick(size)
-        answers = _answers(source, method)[left][:, subset.indices].astype(np.float64)
+        answers = _answers(source, scored_by or method.scored_by)[left][:, subset.indices].astype(np.float64)
         error = fitted.estimate(subset, answers, estimator) - source.scores[left].mean(axis=1)
         errors.append(error)
         pair_squares, pair_movement = _pair_sums(error, answers)
@@ -151,9 +160,9 @@ def from_posterior(deviation: float, answers: NDArray[np.float64]) -> Calibratio
     return Calibration(len(answers), 0.0, deviation, movement / pairs / (2 * deviation**2), "posterior")
 
 
-def _answers(source: Source, method: Method) -> NDArray[np.generic]:
-    """What the method's estimator is fed: confidences where it wants them and they are there."""
-    if method.scored_by == "confidences" and source.confidences is not None:
+def _answers(source: Source, scored_by: str) -> NDArray[np.generic]:
+    """What the estimator is fed: confidences where they are wanted and there."""
+    if scored_by == "confidences" and source.confidences is not None:
         return source.confidences
     return source.scores
 

@@ -18,25 +18,33 @@ from service.engine.selection.registry import LEARNS_NOTHING, METHODS
 from service.engine.splits import generator
 
 LEAST_SOURCES = 10
+IRT = ("pirt", "gpirt")
 
 
-def calibration(source: Source, plan: SelectPlan) -> dict[str, Any] | None:
-    """Errors of the method's estimates, cross-validated over the source models (`comparison.calibration`).
+def calibration(source: Source, plan: SelectPlan, scored_by: str) -> dict[str, Any] | None:
+    """Errors of estimates from scores or confidences, cross-validated over the source models.
 
-    None for a sample, which needs none, for an estimator that is not the method's own,
-    and below ten source models.
+    Those of the selection's weights where its estimator takes more than weights, which it
+    cannot carry with it. None for a sample, which needs none, for an estimator that is not
+    the method's own, and below ten source models.
     """
     spec = plan.spec
     own = spec.estimator in METHODS[spec.method].estimators
     if spec.method in LEARNS_NOTHING or not own or source.n_models < LEAST_SOURCES:
         return None
     stream = generator(plan.seed, 0, "select", spec.fit_key, "calibration")
+    by = linear(spec.estimator)
     try:
-        found = asdict(cross_validate(source, spec.create(), plan.size, spec.estimator, stream))
+        found = asdict(cross_validate(source, spec.create(), plan.size, by, stream, scored_by=scored_by))
     except Unsuitable:
         return None
     # Infinite when no pair has an error; JSON has no word for it.
     return found | {"effective_size": found["effective_size"] if found["effective_size"] < np.inf else None}
+
+
+def linear(estimator: str) -> str:
+    """The estimator that a selection can carry with it, in place of one of item response theory."""
+    return "weighted" if estimator in IRT else estimator
 
 
 def predictor(fitted: Fitted, source: Source, plan: SelectPlan, chosen: Subset) -> dict[str, Any] | None:

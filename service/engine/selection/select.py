@@ -35,7 +35,8 @@ def run(matrix: Matrix, plan: SelectPlan, check: Check) -> dict[str, Any]:
         Plain JSON: method, estimator, options, scored_by, size, seed, missing, source_models,
         examples [{id, weight, subtask}] in ascending order of id, stability: the
         Jaccard index of the chosen set with that of a refit under another seed, and what
-        estimates from it rest on: predictor and calibration (see `evidence`).
+        estimates from it rest on: predictor, calibration and, where the method takes
+        confidences, calibration_of_scores (see `evidence`).
 
     Raises
     ------
@@ -68,8 +69,14 @@ def run(matrix: Matrix, plan: SelectPlan, check: Check) -> dict[str, Any]:
         ],
         "stability": jaccard(subsets),
         "predictor": predictor(fits[0], source, plan, chosen),
-        "calibration": calibration(source, plan),
+        "calibration": calibration(source, plan, plan.spec.scored_by),
+        "calibration_of_scores": _of_scores(source, plan),
     }
+
+
+def _of_scores(source: Source, plan: SelectPlan) -> dict[str, Any] | None:
+    """Errors of estimates from 0/1 answers, where the method takes confidences."""
+    return calibration(source, plan, "scores") if plan.spec.scored_by == "confidences" else None
 
 
 def _subtask(matrix: Matrix, example: int) -> str | None:
