@@ -258,9 +258,10 @@ def refuse_missing(outline: Outline, policy: str) -> Outline:
         return outline
     if policy == "error":
         models, examples = len(outline.incomplete_models), outline.incomplete_examples
+        cells = "1 cell has" if outline.missing_cells == 1 else f"{outline.missing_cells} cells have"
         raise PlanError(
             "/missing",
-            f"{outline.missing_cells} cells have no score. Choose: drop_examples (drops {examples} of "
+            f"{cells} no score. Choose: drop_examples (drops {examples} of "
             f"{outline.n_examples} examples), drop_models (drops {models} of {len(outline.models)} models) "
             "or zero (counts the cells as wrong).",
         )

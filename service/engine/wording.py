@@ -12,34 +12,60 @@ from service.engine.resampling import LEAST_MODELS
 def sentence(plan: Plan, matrix: Matrix, answer: dict[str, Any]) -> str:
     """What to do, and how far it can be trusted; differences in points."""
     chance = f"{100 * plan.probability:.3g} %"
-    kind = "new items" if plan.truth == "new_items" else "the same items"
     if answer["status"] == "not_enough_models":
         few = f"{plan.models.targets} target models are too few to recommend a size"
         return f"{few}; at least {LEAST_MODELS} are needed."
     if answer["status"] == "not_reached":
-        return f"No method or size tested orders models as {kind} do in {chance} of cases, however far apart."
+        orders = f"puts models in the order that {_truth(plan)} give them in {chance} of cases"
+        return f"No method or size tested {orders}, however far apart they are."
     if answer["status"] == "use_full_benchmark":
-        apart = f"models {_points(plan.target_mdad)} apart as {kind} do"
-        refusal = f"Use the full benchmark: no smaller size tested orders {apart} in {chance} of cases"
-        best = answer["best_tested"]
-        if not best:
-            return f"{refusal}."
-        what = f"{best['size']} examples chosen by {best['method']}"
-        return f"{refusal}; the best, {what}, does so from {_points(best['mdad'])} on."
-    advice = f"Use {answer['size']} of {len(matrix.examples)} examples chosen by {answer['method']}"
+        return _full_benchmark(plan, answer, chance)
+    advice = f"Use {answer['size']} of {len(matrix.examples)} examples {_chosen(plan, answer)}"
     if answer["mdad"] is None:
         return f"{advice}, with care: on the trials that did not choose it, it does not reach {chance}."
-    return f"{advice}: models that differ {_gap(answer)} are ordered as {kind} do in {chance} of cases."
+    order = f"come out in the order that {_truth(plan)} give them in {chance} of cases"
+    return f"{advice}: models {_apart(answer)} {order}."
 
 
-def _gap(answer: dict[str, Any]) -> str:
+def _full_benchmark(plan: Plan, answer: dict[str, Any], chance: str) -> str:
+    sizes = "no smaller size tested" if plan.max_size is None else f"no size tested up to {plan.max_size}"
+    models = f"models {points(plan.target_mdad)} apart"
+    refusal = f"puts {models} in the order that {_truth(plan)} give them in {chance} of cases"
+    best = answer["best_tested"]
+    if not best:
+        return f"Use the full benchmark: {sizes} {refusal}."
+    what = f"{best['size']} examples {_chosen(plan, best)}"
+    if best["mdad"] <= plan.target_mdad + 1e-9:
+        return (
+            f"Use the full benchmark: {sizes} surely {refusal}; the best, {what}, does so on all trials "
+            "together but not on the half of them that chooses. More trials may settle it."
+        )
+    reached = f"the best, {what}, does so from {points(best['mdad'])} on"
+    return f"Use the full benchmark: {sizes} {refusal}; {reached}."
+
+
+def _truth(plan: Plan) -> str:
+    if plan.truth == "new_items":
+        return "unseen examples"
+    return "the examples chosen from" if plan.heldout else "all examples"
+
+
+def _chosen(plan: Plan, answer: dict[str, Any]) -> str:
+    how = "drawn at random" if answer["method"] == "random" else f"chosen by {answer['method']}"
+    curve = len(plan.models.sources) > 1 and answer["source_models"] is not None
+    return f"{how} from {answer['source_models']} source models" if curve else how
+
+
+def _apart(answer: dict[str, Any]) -> str:
     ends = answer["interval"]
-    upper = (
-        "" if not ends or ends[1] is None else f" (95 % interval {100 * ends[0]:.3g} to {100 * ends[1]:.3g})"
-    )
-    return f"by {_points(answer['mdad'])} or more{upper}" if answer["mdad"] else f"at all{upper}"
+    gap = f"{points(answer['mdad'])} or more apart" if answer["mdad"] else "that differ at all"
+    if not ends:
+        return gap
+    low = f"{100 * ends[0]:.3g}"
+    return f"{gap} (95 % interval {f'from {low} up' if ends[1] is None else f'{low} to {100 * ends[1]:.3g}'})"
 
 
-def _points(fraction: float) -> str:
-    points = f"{100 * fraction:.3g}"
-    return f"{points} point" if points == "1" else f"{points} points"
+def points(fraction: float) -> str:
+    """A difference as people read it."""
+    number = f"{100 * fraction:.3g}"
+    return f"{number} point" if number == "1" else f"{number} points"

@@ -135,9 +135,25 @@ def test_caveats_name_constant_examples_and_repeated_models() -> None:
     scores[3] = scores[4] = scores[5]
     caveats = made.run(made.matrix(scores), methods=["random"], trials=3)["recommendation"]["caveats"]
     constant = int((scores.min(axis=0) == scores.max(axis=0)).sum())
-    assert any(f"{constant} of 100 examples have the same score" in caveat for caveat in caveats)
+    have = "has" if constant == 1 else "have"
+    assert any(f"{constant} of 100 examples {have} the same score" in caveat for caveat in caveats)
     assert any("2 models answer exactly as another" in caveat for caveat in caveats)
     assert any("Only 3 trials" in caveat for caveat in caveats)
+
+
+def test_a_method_that_orders_well_and_estimates_badly_comes_with_a_warning() -> None:
+    """Diverse examples are the odd ones; their plain mean is not the benchmark's."""
+    rng = np.random.default_rng(0)
+    easy = np.ones((30, 300), dtype=np.uint8)
+    hard = made.answers(30, 100, spread=2) & made.answers(30, 100, seed=5, spread=2)
+    data = made.matrix(np.concatenate((easy, hard), axis=1)[:, rng.permutation(400)])
+    request = {"methods": ["optimal_design", "diversity"], "sizes": [40], "trials": 4, "target_mdad": 0.2}
+    result = made.run(data, **request, truth="same_items")
+    errors = {m["label"]: m["sizes"][0]["same_items"]["estimation_error"]["mean"] for m in result["methods"]}
+    assert result["recommendation"]["method"] == "diversity"
+    assert errors["diversity"] > 2 * errors["optimal_design"] + 0.02
+    caveats = result["recommendation"]["caveats"]
+    assert any("diversity are off by" in text and "those of optimal_design" in text for text in caveats)
 
 
 def brute_force(scores: np.ndarray, threshold: float) -> int:
