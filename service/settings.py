@@ -34,6 +34,8 @@ class Settings(BaseSettings):
     max_sizes: Positive = 50
 
     max_attempts: Positive = 3
+    job_seconds: Annotated[float, Field(gt=0)] = 24 * 3600.0
+    worker_memory_mib: Positive = 4096
     lease_seconds: Annotated[float, Field(gt=0)] = 30.0
     beat_seconds: Annotated[float, Field(gt=0)] = 0.5
     reconcile_seconds: Annotated[float, Field(gt=0)] = 2.0

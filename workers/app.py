@@ -16,6 +16,7 @@ from service.jobs import reconcile as reconciler
 from service.settings import get_settings
 from service.store.db import make_engine
 from workers import work as worker
+from workers.memory import limit_memory
 
 settings = get_settings()
 app = broker.connect(Celery("tastetest"), settings.redis_url)
@@ -57,6 +58,7 @@ def _leaving() -> bool:
 def desk() -> worker.Desk:
     """The desk of this process; made after the fork, since connections do not survive one."""
     threadpool_limits(1)
+    limit_memory(settings.worker_memory_mib)
     name = f"{socket.gethostname()}:{os.getpid()}"
     engine = make_engine(settings.database_url, pool_size=2, application="tastetest-worker")
     return worker.Desk(engine, bell.default(), settings, name, _leaving)

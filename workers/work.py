@@ -98,7 +98,7 @@ def _nothing(conn: Connection) -> None:
 
 def _failed(desk: Desk, part: Claim, error: Exception) -> Step[None]:
     if isinstance(error, DBAPIError | OSError | MemoryError):
-        cause = f"it ended with {type(error).__name__}"
+        cause = _cause(desk, error)
         log.warning("part will be retried", error=repr(error))
         return lambda conn: life.retry(conn, part, cause, desk.terms)
     if isinstance(error, EngineError):
@@ -106,6 +106,12 @@ def _failed(desk: Desk, part: Claim, error: Exception) -> Step[None]:
         return lambda conn: life.fail(conn, part, failures.unsuitable(error))
     log.error("part failed", exc_info=error)
     return lambda conn: life.fail(conn, part, failures.internal(error))
+
+
+def _cause(desk: Desk, error: Exception) -> str:
+    if isinstance(error, MemoryError):
+        return f"it needed more than the {desk.settings.worker_memory_mib} MiB a worker may use"
+    return f"it ended with {type(error).__name__}"
 
 
 def _hand_in(desk: Desk, step: Step[T]) -> T | None:

@@ -30,6 +30,17 @@ def internal(error: Exception) -> Problem:
     }
 
 
+def overdue() -> Problem:
+    """The job's deadline has passed."""
+    return {
+        "type": "deadline-exceeded",
+        "title": "The job took longer than allowed",
+        "status": 504,
+        "detail": "The job had not ended by its deadline. Ask for fewer trials, sizes or methods,"
+        " or send it again when the service is less busy.",
+    }
+
+
 def exhausted(attempts: int, cause: str) -> Problem:
     """Every attempt was lost."""
     return {

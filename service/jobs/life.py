@@ -22,7 +22,7 @@ from service.jobs import failures
 from service.settings import Settings
 from service.store import cursors, jobs, parts
 from service.store.parts import HeldJob, PartKey
-from service.store.records import Claim, JobRecord
+from service.store.records import UNFINISHED, Claim, JobRecord
 
 LOST = "its worker died or stopped answering"
 
@@ -164,6 +164,18 @@ def cancel(conn: Connection, job_id: str) -> JobRecord:
         parts.cancel_open(conn, job.id, also_running=False)
         _end_if_stopped(conn, job)
     return jobs.get(conn, job.id)
+
+
+def expire(conn: Connection, job_id: str) -> None:
+    """End a job whose deadline has passed; whoever works on it is fenced out."""
+    job = parts.hold_job(conn, job_id)
+    if job is None or job.status not in UNFINISHED:
+        return
+    if job.cancel_requested:
+        parts.cancel_open(conn, job.id, also_running=True)
+        parts.end_job(conn, job.id, "cancelled")
+    else:
+        _end_failed(conn, job, failures.overdue())
 
 
 def _hold(conn: Connection, part: Claim | PartKey) -> HeldJob:

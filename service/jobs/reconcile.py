@@ -37,6 +37,9 @@ def reconcile(engine: Engine, bell: Bell, settings: Settings) -> Report | None:
         lost = parts.lost(guard, BATCH)
         for part in lost:
             _count_lost(engine, part, life.Terms.of(settings))
+        for job_id in parts.overdue(guard, BATCH):
+            with engine.begin() as conn:
+                life.expire(conn, job_id)
         older = timedelta(seconds=settings.requeue_seconds) * (PATIENCE if bell.waiting() else 1)
         with engine.begin() as conn:
             unheard = parts.unheard(conn, older=older, limit=BATCH)

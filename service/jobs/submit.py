@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from typing import Any
 
 from sqlalchemy import Connection
@@ -43,6 +44,7 @@ def submit(
     """
     request = request_hash(kind, settings, matrix)
     jobs.share_matrix(conn, matrix)
+    limits = get_settings()
     for _ in range(_TRIES):
         added = jobs.add(
             conn,
@@ -51,7 +53,8 @@ def submit(
             matrix=matrix,
             request_hash=request,
             specs=parts,
-            max_attempts=get_settings().max_attempts,
+            max_attempts=limits.max_attempts,
+            deadline=timedelta(seconds=limits.job_seconds),
         )
         if added is not None:
             return added, True

@@ -161,6 +161,12 @@ def lost(conn: Connection, limit: int) -> list[PartKey]:
     return [PartKey(**row._mapping) for row in conn.execute(dead.limit(limit))]
 
 
+def overdue(conn: Connection, limit: int) -> list[str]:
+    """Unfinished jobs whose deadline has passed."""
+    late = select(jobs.c.id).where(jobs.c.status.in_(UNFINISHED), jobs.c.deadline_at < func.now())
+    return list(conn.scalars(late.limit(limit)))
+
+
 def unheard(conn: Connection, *, older: timedelta, limit: int) -> list[tuple[str, int]]:
     """Ready parts for which nobody was rung, or long ago; they count as rung now."""
     p = parts.c

@@ -106,6 +106,7 @@ jobs = Table(
     Column("parts_total", Integer, nullable=False),
     Column("parts_done", Integer, nullable=False),
     Column("max_attempts", Integer, nullable=False),
+    Column("deadline_at", Moment),
     Column("cancel_requested", Boolean, nullable=False),
     Column("created_at", Moment, nullable=False),
     Column("started_at", Moment),

@@ -122,3 +122,25 @@ def test_only_one_reconciles_at_a_time(db: Engine, bell: Bell, job: JobRecord) -
         assert try_lock(conn, "tastetest.reconcile")
         assert reconcile(db, bell, SETTINGS) is None
     assert reconcile(db, bell, SETTINGS) is not None
+
+
+def test_a_job_past_its_deadline_fails_and_says_so(db: Engine, bell: Bell, job: JobRecord) -> None:
+    claim(db, job, 0)
+    with db.begin() as conn:
+        conn.execute(text("UPDATE jobs SET deadline_at = now() - interval '1 second'"))
+    reconcile(db, bell, SETTINGS)
+    with db.connect() as conn:
+        done = jobs.get(conn, job.id)
+        assert (done.status, done.error and done.error["type"]) == ("failed", "deadline-exceeded")
+        open_ = "SELECT count(*) FROM parts WHERE status IN ('waiting', 'queued', 'running')"
+        assert conn.scalar(text(open_)) == 0
+
+
+def test_a_cancelled_job_past_its_deadline_is_cancelled(db: Engine, bell: Bell, job: JobRecord) -> None:
+    claim(db, job, 0)
+    with db.begin() as conn:
+        life.cancel(conn, job.id)
+        conn.execute(text("UPDATE jobs SET deadline_at = now() - interval '1 second'"))
+    reconcile(db, bell, SETTINGS)
+    with db.connect() as conn:
+        assert jobs.get(conn, job.id).status == "cancelled"

@@ -42,9 +42,11 @@ def test_a_part_whose_process_is_killed_is_tried_again(rig: Rig, tmp_path: Path)
     assert (job.status, job.attempt) == ("succeeded", 2)
 
 
-@pytest.mark.parametrize(("grief", "cause"), [("killed", life.LOST), ("memory", "it ended with MemoryError")])
+@pytest.mark.parametrize(
+    ("grief", "cause"), [("killed", life.LOST), ("memory", "more than the 1024 MiB a worker may use")]
+)
 def test_a_poison_part_fails_its_job_after_exactly_its_attempts(rig: Rig, grief: str, cause: str) -> None:
-    rig.worker(TASTETEST_LEASE_SECONDS="0.6")
+    rig.worker(TASTETEST_LEASE_SECONDS="0.6", TASTETEST_WORKER_MEMORY_MIB="1024")
     job = rig.wait(rig.submit(rig.matrix(), [{"grief": grief}, {"n": 1}]).id)
     assert (job.status, job.attempt) == ("failed", ATTEMPTS)
     assert job.error is not None
@@ -108,3 +110,15 @@ def test_one_blas_thread_a_process(rig: Rig) -> None:
     assert environments
     # The main thread and, while a part runs, its beat.
     assert all(child.num_threads() <= 2 for child in children(worker))
+
+
+def test_a_large_job_does_not_keep_a_small_one_waiting(rig: Rig) -> None:
+    rig.worker()
+    matrix = rig.matrix()
+    large = rig.submit(matrix, [{"n": i, "pause": 0.2} for i in range(15)])
+    rig.wait(large.id, lambda job: job.parts_done >= 1)
+    small = rig.wait(rig.submit(matrix, [{"n": 0}], size="small").id)
+    assert small.status == "succeeded"
+    # At most the part that ran when it came, and one in turn.
+    assert rig.job(large.id).parts_done <= 5
+    assert rig.wait(large.id).status == "succeeded"
