@@ -53,6 +53,7 @@ def compare(ask: Annotated[CompareRequest, Body(examples=[EXAMPLE])], house: Hou
         comparisons=comparisons,
         verdict=_overall([comparison.verdict for comparison in comparisons]),
         ranking=_ranking(many, names) if ask.candidates is not None else None,
+        drift=found.drift,
         warnings=[
             f"{names[at]}: {found.set_aside[where]} answers to examples outside the selection are set aside."
             for at, where in enumerate(pointers(ask))

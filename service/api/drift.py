@@ -11,7 +11,6 @@ from service.api.house import House, HouseDep
 from service.api.route import StrictRoute
 from service.api.selections import SelectionId
 from service.engine.comparison import Drift
-from service.engine.standing import drifted
 from service.schemas.problems import refusals
 from service.schemas.verdicts import DriftView
 from service.store import matrices, selections
@@ -19,7 +18,8 @@ from service.store.records import MatrixRecord, SelectionRecord
 
 router = APIRouter(prefix="/selections/{selection_id}/drift", tags=["comparisons"], route_class=StrictRoute)
 
-MOST_MODELS = 1_000_000
+# All pairs of more models than these take longer than a verdict should.
+MOST_AT_ONCE = 2_000
 
 
 @router.get("", responses=refusals(404))
@@ -28,7 +28,20 @@ def get_drift(selection_id: SelectionId, house: HouseDep) -> DriftView:
     with house.engine.begin() as conn:
         selection = selections.get(conn, selection_id)
         newest = matrices.get(conn, selection.matrix_id)
-        found = _drift(conn, house, selection, newest)
+        found = house.standings.drift(conn, selection, newest)
+    return _view(selection, newest, found or Drift(0, 0, None, None, None, 0.0, None, reselect=False))
+
+
+def drift_since(conn: Connection, house: House, selection: SelectionRecord) -> DriftView | None:
+    """The same for the answers of a selection; None where no model has joined."""
+    newest = matrices.get(conn, selection.matrix_id)
+    if newest.revision == selection.revision or newest.n_models > MOST_AT_ONCE:
+        return None
+    found = house.standings.drift(conn, selection, newest)
+    return None if found is None or not found.new_models else _view(selection, newest, found)
+
+
+def _view(selection: SelectionRecord, newest: MatrixRecord, found: Drift) -> DriftView:
     return DriftView(
         selection_id=selection.id,
         revision_then=selection.revision,
@@ -36,17 +49,6 @@ def get_drift(selection_id: SelectionId, house: HouseDep) -> DriftView:
         sentence=_sentence(found),
         **asdict(found),
     )
-
-
-def _drift(conn: Connection, house: House, selection: SelectionRecord, newest: MatrixRecord) -> Drift:
-    then = house.standings.of(conn, selection)
-    held = set(then.models)
-    everyone = matrices.models(conn, newest.id, newest.revision, None, MOST_MODELS).items
-    joined = [model.model for model in everyone if model.revision > selection.revision]
-    joined = [model for model in joined if model not in held]
-    if not joined:
-        return Drift(0, 0, None, None, None, 0.0, None, reselect=False)
-    return drifted(then, matrices.load(conn, newest.id, newest.revision, models=joined))
 
 
 def _sentence(found: Drift) -> str:

@@ -12,6 +12,7 @@ from starlette.concurrency import run_in_threadpool
 
 from service import ingest
 from service.api.bodies import UPLOAD_BODY
+from service.api.drift import drift_since
 from service.api.house import House, HouseDep
 from service.api.matrices import Fields
 from service.api.route import StrictRoute
@@ -24,7 +25,7 @@ from service.engine.standing import Standing
 from service.errors import Fault, InvalidUpload
 from service.schemas.problems import refusals
 from service.schemas.selections import MatrixRef
-from service.schemas.verdicts import ScoresView, ScoreView
+from service.schemas.verdicts import DriftView, ScoresView, ScoreView
 from service.store import answers, matrices, selections
 from service.store.records import SelectionRecord
 
@@ -61,9 +62,10 @@ def list_scores(selection_id: SelectionId, house: HouseDep, confidence: Confiden
         selection = selections.get(conn, selection_id)
         standing = house.standings.of(conn, selection)
         rows = answers.find(conn, selection.id, answers.models(conn, selection.id))
+        since = drift_since(conn, house, selection)
         matrix = matrices.get(conn, selection.matrix_id, selection.revision)
     ref = MatrixRef(id=matrix.id, revision=matrix.revision, content_hash=matrix.content_hash)
-    return _view(selection, ref, standing, rows, confidence, kept=True, warnings=[])
+    return _view(selection, ref, standing, rows, confidence, kept=True, drift=since, warnings=[])
 
 
 def _estimate(house: House, selection_id: str, sent: Received, keep: bool, confidence: float) -> ScoresView:
@@ -78,9 +80,10 @@ def _estimate(house: House, selection_id: str, sent: Received, keep: bool, confi
         rows, warnings = _rows(upload.matrix, standing, confidences=confidences)
         if keep:
             answers.keep(conn, selection.id, rows)
+        since = drift_since(conn, house, selection)
     ref = MatrixRef(id=matrix.id, revision=matrix.revision, content_hash=matrix.content_hash)
     warnings = [*upload.warnings, *warnings]
-    return _view(selection, ref, standing, rows, confidence, kept=keep, warnings=warnings)
+    return _view(selection, ref, standing, rows, confidence, kept=keep, drift=since, warnings=warnings)
 
 
 def _rows(part: Matrix, standing: Standing, *, confidences: bool) -> tuple[dict[str, Row], list[str]]:
@@ -112,6 +115,7 @@ def _view(
     confidence: float,
     *,
     kept: bool,
+    drift: DriftView | None,
     warnings: list[str],
 ) -> ScoresView:
     found = []
@@ -123,6 +127,7 @@ def _view(
         confidence=confidence,
         estimator=linear(selection.body["estimator"]),
         scores=[_score(model, score, standing) for model, score in zip(rows, found, strict=True)],
+        drift=drift,
         kept=kept,
         warnings=warnings,
     )

@@ -9,11 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection
 
+from service.api.drift import drift_since
 from service.api.house import House
 from service.engine.comparison import Design, Estimator, Known
 from service.errors import Fault, InvalidRequest
 from service.schemas.comparisons import Answers, CompareRequest
 from service.schemas.requests import Name
+from service.schemas.verdicts import DriftView
 from service.store import answers, matrices, selections
 from service.store.records import MatrixRecord
 
@@ -35,6 +37,8 @@ class Ground:
         Models that can be named.
     estimator, known : optional
         Where the examples are no sample.
+    drift : optional
+        Of a selection whose matrix has gained models.
     """
 
     matrix: MatrixRecord
@@ -46,6 +50,7 @@ class Ground:
     prior: float
     estimator: Estimator | None = None
     known: Known | None = None
+    drift: DriftView | None = None
     set_aside: dict[str, int] = field(default_factory=dict)
 
 
@@ -93,6 +98,7 @@ def _of_selection(conn: Connection, house: House, selection_id: str, named: Sequ
         prior=standing.prior,
         estimator=None if isinstance(standing.by, Design) else standing.by,
         known=standing.known,
+        drift=drift_since(conn, house, selection),
     )
 
 

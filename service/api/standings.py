@@ -8,14 +8,17 @@ from collections.abc import Hashable
 
 from sqlalchemy import Connection
 
+from service.engine.comparison import Drift
 from service.engine.comparison.order import JEFFREYS
-from service.engine.standing import Standing, pair_prior, standing
+from service.engine.standing import Standing, drifted, pair_prior, standing
 from service.store import matrices
 from service.store.records import MatrixRecord, SelectionRecord
 
 MOST_CELLS = 16_000_000
 LARGEST_FOR_PRIOR = 20_000_000
 MOST_PRIORS = 1_000
+MOST_DRIFTS = 1_000
+MOST_MODELS = 1_000_000
 
 
 class Standings:
@@ -25,6 +28,7 @@ class Standings:
         self._most = most_cells
         self._kept: OrderedDict[Hashable, Standing] = OrderedDict()
         self._priors: OrderedDict[Hashable, float] = OrderedDict()
+        self._drifts: OrderedDict[Hashable, Drift | None] = OrderedDict()
         self._lock = threading.Lock()
         # One at a time: a matrix is read whole to make one, and two at once may not fit.
         self._making = threading.Lock()
@@ -54,6 +58,17 @@ class Standings:
                 self._priors.popitem(last=False)
             return self._priors[key]
 
+    def drift(self, conn: Connection, selection: SelectionRecord, newest: MatrixRecord) -> Drift | None:
+        """How the selection does on models that joined its matrix up to this revision; None when none did."""
+        then = self.of(conn, selection)
+        key = (selection.id, selection.content_hash, newest.revision)
+        with self._making:
+            if key not in self._drifts:
+                self._drifts[key] = _drift(conn, then, selection.revision, newest)
+            while len(self._drifts) > MOST_DRIFTS:
+                self._drifts.popitem(last=False)
+            return self._drifts[key]
+
     def _find(self, key: Hashable) -> Standing | None:
         with self._lock:
             if key in self._kept:
@@ -65,3 +80,12 @@ class Standings:
             self._kept[key] = made
             while len(self._kept) > 1 and sum(kept.cells for kept in self._kept.values()) > self._most:
                 self._kept.popitem(last=False)
+
+
+def _drift(conn: Connection, then: Standing, revision: int, newest: MatrixRecord) -> Drift | None:
+    held = set(then.models)
+    everyone = matrices.models(conn, newest.id, newest.revision, None, MOST_MODELS).items
+    joined = [model.model for model in everyone if model.revision > revision and model.model not in held]
+    if not joined:
+        return None
+    return drifted(then, matrices.load(conn, newest.id, newest.revision, models=joined))

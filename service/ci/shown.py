@@ -48,7 +48,7 @@ def scores(answer: Answer) -> None:
             f"{line['answered']} of {line['asked']}",
         )
     notes = [text for line in answer["scores"] for text in _about(line)]
-    _print(table, answer["warnings"] + notes)
+    _print(table, answer["warnings"] + notes + _aged(answer))
 
 
 def comparisons(answer: Answer) -> None:
@@ -64,8 +64,9 @@ def comparisons(answer: Answer) -> None:
                 if len(group) > 1
             ],
         )
+    _print(None, answer["warnings"] + _aged(answer))
     verdict = answer["verdict"]
-    _print(f"[{STYLES[verdict]}]{verdict.upper()}[/]", answer["warnings"])
+    _print(f"[{STYLES[verdict]}]{verdict.upper()}[/]", [])
 
 
 def _comparison(told: Answer) -> Table:
@@ -111,6 +112,12 @@ def _needed(gate: Answer) -> str:
     if gate["examples_needed"] is None:
         return str(gate["examples_needed_reason"])
     return f"{gate['examples_needed']}, were the difference as observed"
+
+
+def _aged(answer: Answer) -> list[str]:
+    # A pipeline may have installed other commands than its service is of.
+    drift = answer.get("drift")
+    return [] if drift is None else [drift["sentence"]]
 
 
 def _about(line: Answer) -> list[str]:

@@ -150,6 +150,23 @@ class RankingView(Tell):
     tie_groups: list[list[str]]
 
 
+class DriftView(Tell):
+    """Whether a selection still holds for the models that joined its matrix since."""
+
+    selection_id: str
+    revision_then: int = Field(description="The one it was chosen on.")
+    revision_now: int
+    sentence: str
+    reselect: bool = Field(description="Agreement is below what its errors then would give, beyond doubt.")
+    new_models: int
+    pairs: int = Field(description="Pairs with a new model and different full scores.")
+    agreement: Fraction | None
+    agreement_interval: Interval | None = Field(description="From five new models on.")
+    agreement_expected: Fraction | None = Field(description="Were its errors still as they were then.")
+    deviation_then: float = Field(description="Root mean square error of its estimates.")
+    deviation_now: float | None
+
+
 class CompareView(Tell):
     """The answer of `/compare`."""
 
@@ -159,6 +176,9 @@ class CompareView(Tell):
     comparisons: list[ComparisonView] = Field(description="One a candidate, in the order asked for.")
     verdict: Verdict = Field(description="`fail` when any fails, `pass` when all pass.")
     ranking: RankingView | None = Field(description="Null for a single candidate.")
+    drift: DriftView | None = Field(
+        description="Whether the selection still holds; null without one, or where no model joined since."
+    )
     warnings: list[str] = Field(description="About the answers sent; each comparison has its own.")
 
 
@@ -266,22 +286,8 @@ class ScoresView(Tell):
     confidence: float
     estimator: str = Field(description="`weighted` for selections made for one of item response theory.")
     scores: list[ScoreView]
+    drift: DriftView | None = Field(
+        description="Whether the selection still holds; null where no model has joined the matrix since."
+    )
     kept: bool = Field(description="Whether the answers were kept, so that `/compare` knows these models.")
     warnings: list[str] = Field(description="About the upload.")
-
-
-class DriftView(Tell):
-    """Whether a selection still holds for the models that joined its matrix since."""
-
-    selection_id: str
-    revision_then: int = Field(description="The one it was chosen on.")
-    revision_now: int
-    sentence: str
-    reselect: bool = Field(description="Agreement is below what its errors then would give, beyond doubt.")
-    new_models: int
-    pairs: int = Field(description="Pairs with a new model and different full scores.")
-    agreement: Fraction | None
-    agreement_interval: Interval | None = Field(description="From five new models on.")
-    agreement_expected: Fraction | None = Field(description="Were its errors still as they were then.")
-    deviation_then: float = Field(description="Root mean square error of its estimates.")
-    deviation_now: float | None

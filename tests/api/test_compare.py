@@ -269,6 +269,11 @@ def test_drift_says_how_newer_models_fare(api: httpx.Client, worker: Worker) -> 
     assert told["deviation_now"] > 0
     assert told["agreement_interval"][0] <= told["agreement"] <= told["agreement_interval"][1]
     assert "6 new models" in told["sentence"]
+    selection = told["selection_id"]
+    assert asked(api, {"selection_id": selection, "baseline": "m03", "candidate": "m04"})["drift"] == told
+    sent = {"models": ["x"], "examples": EXAMPLES, "scores": [table[3].tolist()]}
+    assert api.post(f"/selections/{selection}/scores", json=sent).json()["drift"] == told
+    assert asked(api, {"matrix_id": matrix, "baseline": "m03", "candidate": "m04"})["drift"] is None
 
 
 def test_power_from_a_disagreement(api: httpx.Client) -> None:
