@@ -17,6 +17,8 @@ Floats = NDArray[np.float64]
 
 ASSUMED_CORRELATION = 0.1
 """Of two examples, where one or two models cannot tell."""
+# Loadings err together, through the one factor they are loadings on; this many models' worth (measured).
+_SHARED_NOISE = 8
 _LEAST_SHARE = 0.05
 _LEAST_VARIANCE = 1e-6
 _LARGEST_LOADING = 0.97
@@ -96,6 +98,7 @@ def loadings(standard: Floats, varied: NDArray[np.bool_]) -> Floats:
         return np.zeros(len(varied))
     products -= products.mean(axis=1, keepdims=True)
     kept = _share(float(mean.var()), float(products.var(axis=0).mean()) / (models - 1))
+    kept *= max(1 - _SHARED_NOISE / models, 0.0)
     shrunk = common + kept * (mean - common)
     pairs = (shrunk.sum() ** 2 - (shrunk**2).sum()) / (count * (count - 1))
     shrunk *= np.sqrt(common / pairs) if pairs > 0 else 0.0
