@@ -15,7 +15,7 @@ from service.report.scales import Scale, ceiling, ticks
 from service.report.svg import element, path, shortened
 
 WIDTH, HEIGHT = 460.0, 330.0
-LEFT, RIGHT, TOP, BOTTOM = 46.0, 20.0, 62.0, 52.0
+LEFT, RIGHT, TOP, BOTTOM = 52.0, 20.0, 62.0, 52.0
 FLOOR = 0.4
 LARGEST_DOT = 9.0
 SPAN = 5

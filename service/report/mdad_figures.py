@@ -190,7 +190,7 @@ def _target_line(result: Result, axes: Axes, *, named: bool = True) -> Markup:
     if not named:
         return line
     said = element(
-        "text", f"wanted: {words.points(target)}", x=axes.x.start + 6, y=at - 6, class_="good over"
+        "text", f"wanted: {words.points(target)}", x=axes.x.start + 6, y=at + 17, class_="good over"
     )
     return line + said
 
