@@ -42,6 +42,11 @@ class Settings(BaseSettings):
     requeue_seconds: Annotated[float, Field(gt=0)] = 5.0
     retry_seconds: Annotated[float, Field(gt=0)] = 1.0
     retry_seconds_max: Annotated[float, Field(gt=0)] = 60.0
+    check_seconds: Annotated[float, Field(gt=0)] = 300.0
+    sweep_seconds: Annotated[float, Field(gt=0)] = 3600.0
+    keep_jobs_days: Annotated[float, Field(gt=0)] | None = 90.0
+    keep_revisions_days: Annotated[float, Field(gt=0)] | None = 90.0
+    keep_selections_days: Annotated[float, Field(gt=0)] | None = None
     shutdown_grace_seconds: Annotated[float, Field(ge=0)] = 5.0
 
 

@@ -65,6 +65,16 @@ class _Jobs(Collector):
             "Attempts that failed or lost their worker, of all jobs kept.",
             value=self._census.failures,
         )
+        kept = self._census.upkeep
+        yield CounterMetricFamily(
+            "tastetest_leases_expired", "Attempts whose worker was lost.", value=kept.leases_expired
+        )
+        yield CounterMetricFamily(
+            "tastetest_rings_repeated", "Rings that nobody had answered.", value=kept.rings_repeated
+        )
+        yield GaugeMetricFamily(
+            "tastetest_broken_rules", "Invariants found broken at the last check.", value=len(kept.violations)
+        )
         yield CounterMetricFamily(
             "tastetest_ring_failures", "Rings that did not reach the broker.", value=self._ring_failures
         )

@@ -25,8 +25,11 @@ class Bell:
         self._lock = threading.Lock()
         self.failures = 0
 
-    def ring(self, job_id: str, index: int = 0) -> None:
-        """Ask some worker to look at a part; never raises. Ring after the commit, off the event loop."""
+    def ring(self, job_id: str, index: int = 0) -> bool:
+        """Ask some worker to look at a part; never raises, but says whether it got through.
+
+        Ring after the commit and off the event loop.
+        """
         queue = broker.MORE if index else broker.FIRST
         try:
             self._app.send_task(broker.WORK, args=(job_id, index), queue=queue, ignore_result=True)
@@ -35,11 +38,14 @@ class Bell:
             with self._lock:
                 self.failures += 1
             log.warning("ring failed", job_id=job_id, part=index, error=repr(error))
+            return False
+        return True
 
     def ring_all(self, parts: Iterable[tuple[str, int]]) -> None:
-        """Ring for several parts."""
+        """Ring for several parts; at the first that fails leave the rest to the reconciler too."""
         for job_id, index in parts:
-            self.ring(job_id, index)
+            if not self.ring(job_id, index):
+                return
 
     def reachable(self) -> bool:
         """Whether Redis answers."""

@@ -8,10 +8,10 @@ from datetime import timedelta
 
 from sqlalchemy import Engine
 
-from service.jobs import life
+from service.jobs import chores, life
 from service.jobs.bell import Bell
 from service.settings import Settings
-from service.store import parts
+from service.store import parts, upkeep
 from service.store.db import try_lock
 from service.store.parts import PartKey
 
@@ -43,6 +43,9 @@ def reconcile(engine: Engine, bell: Bell, settings: Settings) -> Report | None:
         older = timedelta(seconds=settings.requeue_seconds) * (PATIENCE if bell.waiting() else 1)
         with engine.begin() as conn:
             unheard = parts.unheard(conn, older=older, limit=BATCH)
+            upkeep.count(conn, expired=len(lost), rung=len(unheard))
+        chores.do_what_is_due(engine, settings)
+    # Outside the lock: a frozen broker takes its time.
     bell.ring_all(unheard)
     return Report(expired=len(lost), rung=len(unheard))
 

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, func, select
 
+from service.store import upkeep
 from service.store.tables import jobs, parts
+from service.store.upkeep import Upkeep
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,12 +25,15 @@ class Census:
         How long the part that waits longest could have been taken; 0 when none waits.
     failures : int
         Attempts that failed or whose worker was lost, of all jobs still kept.
+    upkeep : Upkeep
+        What the reconcilers did and found.
     """
 
     jobs: dict[str, int]
     parts: dict[str, int]
     oldest_queued_seconds: float
     failures: int
+    upkeep: Upkeep
 
 
 def take(conn: Connection) -> Census:
@@ -43,4 +48,5 @@ def take(conn: Connection) -> Census:
         parts=dict(list(conn.execute(open_parts))),
         oldest_queued_seconds=max(float(oldest or 0), 0.0),
         failures=conn.scalar(select(func.coalesce(func.sum(p.failures), 0))) or 0,
+        upkeep=upkeep.read(conn),
     )

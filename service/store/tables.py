@@ -8,6 +8,7 @@ matrices ─┬─ matrix_revisions ── jobs ── parts
 from __future__ import annotations
 
 from sqlalchemy import (
+    BigInteger,
     Boolean,
     CheckConstraint,
     Column,
@@ -133,6 +134,7 @@ jobs = Table(
         unique=True,
         postgresql_where=text("status IN ('queued', 'running', 'succeeded') AND NOT cancel_requested"),
     ),
+    Index("ix_jobs_finished_at", "finished_at", postgresql_where=text("finished_at IS NOT NULL")),
     Index("ix_jobs_unfinished", "id", postgresql_where=text("status IN ('queued', 'running')")),
 )
 
@@ -200,6 +202,19 @@ idempotency_keys = Table(
     Column("body", LargeBinary, nullable=False),
     Column("created_at", Moment, nullable=False),
     Index("ix_idempotency_keys_created_at", "created_at"),
+)
+
+upkeep = Table(
+    "upkeep",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("reconciled_at", Moment),
+    Column("checked_at", Moment),
+    Column("swept_at", Moment),
+    Column("leases_expired", BigInteger, nullable=False),
+    Column("rings_repeated", BigInteger, nullable=False),
+    Column("violations", JSONB, nullable=False),
+    CheckConstraint("id = 1", name="one_row"),
 )
 
 answers = Table(

@@ -69,8 +69,9 @@ class Silent(Bell):
         self.failures = 0
         self.rung: list[tuple[str, int]] = []
 
-    def ring(self, job_id: str, index: int = 0) -> None:
+    def ring(self, job_id: str, index: int = 0) -> bool:
         self.rung.append((job_id, index))
+        return True
 
     def waiting(self) -> int:
         return 0

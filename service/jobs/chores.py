@@ -1,0 +1,41 @@
+"""What is done now and then by whoever reconciles: check the invariants, let go of what is old."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import structlog
+from sqlalchemy import Engine
+
+from service.settings import Settings
+from service.store import invariants, retention, upkeep
+from service.store.retention import Ages
+
+log = structlog.get_logger(__name__)
+
+
+def do_what_is_due(engine: Engine, settings: Settings) -> None:
+    """Each chore at most once in its time, on all machines together."""
+    with engine.begin() as conn:
+        if upkeep.due(conn, "checked_at", timedelta(seconds=settings.check_seconds)):
+            patience = timedelta(seconds=60 * settings.requeue_seconds + settings.lease_seconds)
+            checks = {**invariants.JOBS, **invariants.MATRICES}
+            found = invariants.violations(conn, checks, patience=patience)
+            upkeep.keep_violations(conn, found)
+            for rule, ids in found.items():
+                log.error("broken rule", rule=rule, ids=ids)
+    with engine.begin() as conn:
+        if upkeep.due(conn, "swept_at", timedelta(seconds=settings.sweep_seconds)):
+            log.info("swept", **retention.sweep(conn, _ages(settings)))
+
+
+def _ages(settings: Settings) -> Ages:
+    return Ages(
+        jobs=_days(settings.keep_jobs_days),
+        selections=_days(settings.keep_selections_days),
+        revisions=_days(settings.keep_revisions_days),
+    )
+
+
+def _days(days: float | None) -> timedelta | None:
+    return None if days is None else timedelta(days=days)

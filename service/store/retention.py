@@ -1,0 +1,63 @@
+"""Let go of what is old and no longer referred to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from sqlalchemy import Connection, text
+
+# So many at a time keep transactions short; what is left waits for the next sweep.
+BATCH = 1000
+
+_JOBS = """
+DELETE FROM jobs WHERE id IN (
+    SELECT id FROM jobs WHERE finished_at < now() - :age ORDER BY finished_at LIMIT :batch)
+"""
+
+# Answers stored on a selection refer to it.
+_SELECTIONS = """
+DELETE FROM selections WHERE id IN (
+    SELECT s.id FROM selections s WHERE s.created_at < now() - :age
+    AND NOT EXISTS (SELECT FROM answers a WHERE a.selection_id = s.id) LIMIT :batch)
+"""
+
+# The newest revision always stays; an old one while a job or a selection was made from it.
+_REVISIONS = """
+DELETE FROM matrix_revisions WHERE (matrix_id, revision) IN (
+    SELECT v.matrix_id, v.revision FROM matrix_revisions v JOIN matrices m ON m.id = v.matrix_id
+    WHERE v.revision < m.revision AND v.created_at < now() - :age
+    AND NOT EXISTS (SELECT FROM jobs j WHERE (j.matrix_id, j.revision) = (v.matrix_id, v.revision))
+    AND NOT EXISTS (SELECT FROM selections s WHERE (s.matrix_id, s.revision) = (v.matrix_id, v.revision))
+    LIMIT :batch)
+"""
+
+_ROWS = """
+DELETE FROM matrix_rows r WHERE r.valid_to IS NOT NULL AND NOT EXISTS (
+    SELECT FROM matrix_revisions v
+    WHERE v.matrix_id = r.matrix_id AND v.revision >= r.valid_from AND v.revision < r.valid_to)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Ages:
+    """How old what may become; None keeps it for ever."""
+
+    jobs: timedelta | None
+    selections: timedelta | None
+    revisions: timedelta | None
+
+
+def sweep(conn: Connection, ages: Ages) -> dict[str, int]:
+    """Delete what is older; how many of each kind went."""
+    gone = {}
+    for name, age, statement in (
+        ("jobs", ages.jobs, _JOBS),
+        ("selections", ages.selections, _SELECTIONS),
+        ("revisions", ages.revisions, _REVISIONS),
+    ):
+        if age is not None:
+            gone[name] = conn.execute(text(statement), {"age": age, "batch": BATCH}).rowcount
+    if gone.get("revisions"):
+        gone["rows"] = conn.execute(text(_ROWS)).rowcount
+    return gone

@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+from datetime import timedelta
+
+from sqlalchemy import Engine, text
+
+from service.jobs.chores import do_what_is_due
+from service.settings import Settings
+from service.store import upkeep
+
+HOUR = timedelta(hours=1)
+
+
+def test_what_reconcilers_did_adds_up(db: Engine) -> None:
+    with db.connect() as conn:
+        upkeep.count(conn, expired=2, rung=3)
+        upkeep.count(conn, expired=1, rung=0)
+        now = upkeep.read(conn)
+        assert (now.leases_expired, now.rings_repeated, now.violations) == (3, 3, {})
+        assert now.reconciled_at is not None
+
+
+def test_a_chore_is_due_once_in_its_time(db: Engine) -> None:
+    with db.connect() as conn:
+        assert upkeep.due(conn, "swept_at", HOUR)
+        assert not upkeep.due(conn, "swept_at", HOUR)
+        assert upkeep.due(conn, "checked_at", HOUR)
+        conn.execute(text("UPDATE upkeep SET swept_at = now() - interval '2 hours'"))
+        assert upkeep.due(conn, "swept_at", HOUR)
+
+
+def test_broken_rules_are_found_and_kept(db: Engine) -> None:
+    settings = Settings(check_seconds=1e-6)
+    with db.begin() as conn:
+        conn.execute(
+            text(
+                "INSERT INTO matrices SELECT gen_random_uuid(), 'm', 1, now(), 9, '', '[]', '', NULL, '', ''"
+            )
+        )
+        conn.execute(
+            text(
+                "INSERT INTO matrix_rows"
+                " SELECT id, 'a', 1, NULL, true, 9, 1, '', 'x', NULL, NULL FROM matrices"
+            )
+        )
+    do_what_is_due(db, settings)
+    with db.begin() as conn:
+        matrix = conn.scalar(text("SELECT id::text FROM matrices"))
+        assert upkeep.read(conn).violations == {"stored length does not match shape": [matrix]}
+        conn.execute(text("DELETE FROM matrices"))
+    do_what_is_due(db, settings)
+    with db.connect() as conn:
+        assert upkeep.read(conn).violations == {}
