@@ -66,10 +66,14 @@ def get_report(job_id: JobId, request: Request, house: HouseDep) -> Response:
     with house.engine.begin() as conn:
         basis = _basis(conn, job_id)
     base_url = str(request.base_url)
-    made = page.job_page(basis.job, basis.matrix, basis.result, basis.scores, base_url)
+
+    def made() -> str:
+        return page.job_page(basis.job, basis.matrix, basis.result, basis.scores, base_url)
+
     if basis.result is None:
-        return HTMLResponse(made, headers={**html.PAGE_HEADERS, "Cache-Control": "no-store"})
-    return _cached(request, basis.etag("page", made), html.PAGE_HEADERS, "text/html", lambda: made)
+        return HTMLResponse(made(), headers={**html.PAGE_HEADERS, "Cache-Control": "no-store"})
+    etag = basis.etag("page", basis.matrix.name, base_url)
+    return _cached(request, etag, html.PAGE_HEADERS, "text/html", made)
 
 
 @router.get(
