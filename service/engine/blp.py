@@ -109,6 +109,6 @@ def interval(estimates: Floats, deviations: Floats, degrees: int, level: float) 
 def better(first: tuple[Floats, Floats], second: tuple[Floats, Floats], degrees: int) -> Floats:
     """Probability that the first score is above the second, from estimates and deviations; shape (T,)."""
     apart, error = first[0] - second[0], np.hypot(first[1], second[1])
-    sure = np.sign(apart) * np.inf
-    steps = np.divide(apart, error, out=np.where(apart == 0, 0.0, sure), where=error > 0)
+    sure = np.select([apart > 0, apart < 0], [np.inf, -np.inf], 0.0)
+    steps = np.divide(apart, error, out=sure, where=error > 0)
     return np.asarray(student.cdf(steps, degrees))

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-ASSUMED_CORRELATION = 0.1
+ASSUMED_CORRELATION = 0.3
 """Of two examples, where one or two models cannot tell."""
 # Loadings err together, through the one factor they are loadings on; this many models' worth (measured).
 _SHARED_NOISE = 8
