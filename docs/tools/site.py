@@ -48,8 +48,11 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     there.add("reference.md")
     sections = [{title: [{name: page} for name, page in pages if page in there]} for title, pages in ORDER]
     listed = {page for _, pages in ORDER for _, page in pages}
-    more = sorted(page for page in there - listed if page.startswith("operations/"))
-    config.nav = [*sections, *([{"More on operations": more}] if more else [])]
+    more = sorted(there - listed)
+    config.nav = [
+        *filter(lambda section: any(section.values()), sections),
+        *([{"More": more}] if more else []),
+    ]
     return config
 
 
