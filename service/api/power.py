@@ -33,6 +33,7 @@ from service.schemas.problems import refusals
 from service.schemas.verdicts import (
     GroupView,
     HistoryView,
+    MeasuredSizeView,
     MeasuredView,
     NearMarginView,
     PowerView,
@@ -130,8 +131,9 @@ def _measured(conn: Connection, ask: PowerRequest) -> list[MeasuredView]:
     found = []
     for line in result["methods"]:
         cells = [(size["size"], size[truth]["mdad"]) for size in line["sizes"] if size[truth] is not None]
-        size = measured_size([c[0] for c in cells], [c[1] for c in cells], ask.difference)
-        found.append(MeasuredView(method=line["label"], size=size))
+        needed = measured_size([c[0] for c in cells], [c[1] for c in cells], ask.difference)
+        by_size = [MeasuredSizeView(size=size, mdad=mdad) for size, mdad in cells]
+        found.append(MeasuredView(method=line["label"], size=needed, by_size=by_size))
     return sorted(found, key=lambda line: (line.size is None, line.size or 0))
 
 

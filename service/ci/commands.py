@@ -109,6 +109,13 @@ def push(
     show_default=True,
     help="With which a drop should be found; for what is detectable and needed.",
 )
+@click.option(
+    "--truth",
+    type=click.Choice(["population", "full_benchmark"]),
+    default="population",
+    show_default=True,
+    help="Judge the models, or these very runs on the full benchmark (answers that never change).",
+)
 def gate(
     baseline: str,
     candidates: tuple[str, ...],
@@ -120,6 +127,7 @@ def gate(
     as_json: bool,
     confidence: float,
     power: float,
+    truth: str,
 ) -> None:
     """Compare candidates with a baseline, both known by name, on the same examples.
 
@@ -129,7 +137,8 @@ def gate(
     all pass.
     """
     _one_of(matrix, selection)
-    body: Answer = {"baseline": baseline, "margin": margin, "confidence": confidence, "power": power}
+    body: Answer = {"baseline": baseline, "margin": margin, "truth": truth}
+    body |= {"confidence": confidence, "power": power}
     body |= {"matrix_id": matrix} if selection is None else {"selection_id": selection}
     body |= {"candidate": candidates[0]} if len(candidates) == 1 else {"candidates": list(candidates)}
     with Service(url, wait) as service:

@@ -211,11 +211,19 @@ class NearMarginView(Tell):
     closest_above: float | None
 
 
+class MeasuredSizeView(Tell):
+    """What a method was measured to tell at one size."""
+
+    size: int
+    mdad: float | None
+
+
 class MeasuredView(Tell):
     """The smallest size at which a method was measured to tell such a difference."""
 
     method: str
     size: int | None
+    by_size: list[MeasuredSizeView]
 
 
 class ThresholdView(Tell):

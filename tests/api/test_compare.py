@@ -301,6 +301,7 @@ def test_power_from_a_matrix_a_measurement_and_a_threshold(
     told = answer.json()
     assert (told["group"]["pairs"], told["benchmark"]) == (45, N)
     assert {line["method"] for line in told["measured"]} == {"random", "stratified"}
+    assert [size["size"] for size in told["measured"][0]["by_size"]] == [10, 50]
     assert told["history"]["failed"] == 1
     alone = api.post("/power", json={"disagreement": 0.3, "difference": 0.1, "threshold": gate}).json()
     assert alone["threshold"]["false_fail"] == pytest.approx(0.098, abs=0.001)

@@ -15,6 +15,12 @@ from service.engine.comparison.gate import smallest_detectable_drop
 from service.engine.comparison.intervals import clopper_pearson
 from service.engine.comparison.paired import Pairs, difference
 from service.engine.comparison.scores import design_score
+from service.engine.comparison.selected import modelled
+from service.engine.matrix import Matrix
+from service.engine.outline import Outline
+from service.engine.plan import select_plan
+from service.engine.selection.select import run
+from service.engine.standing import standing
 from service.sample.make import OUTPUT
 
 PROMISE = Rule().false_alarm_limit
@@ -154,6 +160,38 @@ def test_on_gpqa_100_random_examples_leave_pairs_closer_than_the_mdad_undecided(
     gain, loss = told_apart(scores, pair, drawn)
     found = compare(*scores[pair][:, drawn], Design.random(100, 448), rule)
     assert (found.verdict == "fail") == (loss >= gate.fails_from[gain + loss])
+
+
+@pytest.fixture(scope="module")
+def designed(shared):
+    """GPQA, 100 examples chosen by 300 of its models, and the rows of the other models."""
+    scores, order = gpqa(shared), np.random.default_rng(0).permutation(420)
+    names, examples = [f"m{i:03}" for i in range(420)], [f"e{j:03}" for j in range(448)]
+    matrix = Matrix.build(names, examples, scores.astype(np.uint8))
+    sources = [names[i] for i in sorted(order[:300])]
+    asked = {"method": "optimal_design", "size": 100, "source_models": sources}
+    chosen = run(matrix, select_plan(asked, Outline.of(matrix)), lambda _: None)
+    return scores, standing(matrix, chosen, confidences=False), order[300:]
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize("truth", ["population", "full_benchmark"])
+def test_on_gpqa_optimal_design_decides_more_pairs_and_hardly_any_wrongly(designed, truth):
+    scores, held, others = designed
+    rng, rule, design = np.random.default_rng(1), Rule(), Design.random(100, 448)
+    full, by_random, by_design, wrong = scores.mean(axis=1), 0, 0, 0
+    for _ in range(250):
+        pair = rng.choice(others, 2, replace=False)
+        drawn = rng.choice(448, 100, replace=False)
+        by_random += compare(*scores[pair][:, drawn], design, rule, truth=truth).verdict != "inconclusive"
+        answers = held.known.answers[pair]
+        difference = modelled(*answers, held.by, held.known)
+        verdict = compare(*answers, held.design, rule, truth=truth, modelled=difference).verdict
+        ahead = full[pair[1]] - full[pair[0]]
+        by_design += verdict != "inconclusive"
+        wrong += (verdict == "pass" and ahead <= 0) or (verdict == "fail" and ahead >= 0)
+    assert by_design > by_random
+    assert wrong <= (1 - rule.confidence) * by_design
 
 
 def main() -> None:
