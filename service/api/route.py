@@ -12,12 +12,14 @@ from fastapi import Request, Response
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 from pydantic import BaseModel
+from starlette.concurrency import run_in_threadpool
 
 from service.api import strict
 from service.errors import Fault, InvalidRequest, TooLarge, UnsupportedMedia
 
 JSON_TYPE = re.compile(r"application/([a-z0-9.\-]+\+)?json")
-MAX_JSON_BYTES = 8 * 1024 * 1024
+MAX_JSON_BYTES = 32 * 1024 * 1024
+LARGE = 64 * 1024
 
 
 class StrictRoute(APIRoute):
@@ -75,7 +77,9 @@ async def _parsed(request: Request) -> Request:
     if not JSON_TYPE.fullmatch(content_type):
         given = f"not {content_type}" if content_type else "and none was sent"
         raise UnsupportedMedia(f"This path takes JSON: the Content-Type must be application/json, {given}.")
-    return _ParsedRequest(request, raw, strict.parse(raw))
+    # A large document takes longer to walk than others should wait for the event loop.
+    value = await run_in_threadpool(strict.parse, raw) if len(raw) > LARGE else strict.parse(raw)
+    return _ParsedRequest(request, raw, value)
 
 
 async def _read(request: Request) -> bytes:

@@ -64,6 +64,8 @@ def job_view(record: JobRecord) -> JobView:
             done=record.parts_done, total=record.parts_total, fraction=record.progress
         ),
         attempt=record.attempt,
+        place=record.place,
+        seconds_left=None if record.seconds_left is None else round(record.seconds_left, 1),
         cancel_requested=record.cancel_requested,
         matrix_id=record.matrix_id,
         revision=record.revision,
