@@ -47,7 +47,11 @@ class JobView(Tell):
     kind: str = Field(examples=["mdad"])
     status: JobStatus
     progress: Progress
-    attempt: int = Field(description="How often a worker took it up; more than the parts when one was lost.")
+    attempt: int = Field(description="How often a worker took it up; more than 1 when one was lost.")
+    place: int | None = Field(description="Place in line while queued; 1 is next.")
+    seconds_left: float | None = Field(
+        description="Estimate while running, from the pace so far; null before the first sign of progress."
+    )
     cancel_requested: bool
     matrix_id: str
     revision: int

@@ -8,7 +8,21 @@ from functools import cache
 from typing import Any
 
 import orjson
-from sqlalchemy import Connection, Row, Select, and_, bindparam, case, func, lateral, select, text, true
+from sqlalchemy import (
+    Connection,
+    Double,
+    Row,
+    Select,
+    and_,
+    bindparam,
+    case,
+    cast,
+    func,
+    lateral,
+    select,
+    text,
+    true,
+)
 from sqlalchemy.dialects.postgresql import insert as insert_or
 from uuid6 import uuid7
 
@@ -159,12 +173,18 @@ def _records() -> Select[Any]:
             func.coalesce(func.max(p.attempt), 0).label("attempt"),
         ).where(p.job_id == jobs.c.id)
     )
-    j = jobs.c
-    progress = case((j.status == "succeeded", 1.0), else_=state.c.fraction)
+    j, f = jobs.c, state.c.fraction
+    ahead = jobs.alias("ahead")
+    # Ids grow with time.
+    in_front = select(func.count()).where(ahead.c.status == "queued", ahead.c.id <= j.id).scalar_subquery()
+    elapsed = func.extract("epoch", func.now() - j.started_at)
     return select(
         j.id, j.kind, j.status, j.settings, j.matrix_id, j.revision, j.parts_total, j.parts_done,
-        progress.label("progress"), state.c.attempt, j.cancel_requested, j.created_at, j.started_at,
-        j.finished_at, j.error,
+        case((j.status == "succeeded", 1.0), else_=f).label("progress"),
+        state.c.attempt,
+        case((j.status == "queued", in_front)).label("place"),
+        case((and_(j.status == "running", f > 0), cast(elapsed * (1 - f) / f, Double))).label("seconds_left"),
+        j.cancel_requested, j.created_at, j.started_at, j.finished_at, j.error,
     ).select_from(jobs.join(state, true()))  # fmt: skip
 
 

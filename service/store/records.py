@@ -53,7 +53,21 @@ class ModelRecord:
 
 @dataclass(frozen=True, slots=True)
 class JobRecord:
-    """A job as callers see it; `error` is a problem: type, title, status, detail."""
+    """A job as callers see it.
+
+    Attributes
+    ----------
+    progress : float
+        Share of the work done, parts in work included.
+    attempt : int
+        The most attempts any part has had.
+    place : int, optional
+        Place in line while queued; 1 is next.
+    seconds_left : float, optional
+        Estimate while running, from the pace so far.
+    error : mapping, optional
+        A problem: type, title, status, detail.
+    """
 
     id: str
     kind: str
@@ -65,6 +79,8 @@ class JobRecord:
     parts_done: int
     progress: float
     attempt: int
+    place: int | None
+    seconds_left: float | None
     cancel_requested: bool
     created_at: datetime
     started_at: datetime | None

@@ -175,6 +175,21 @@ def test_failures_rest_longer_each_time_and_the_last_ends_the_job(conn: Connecti
         finish(conn, other)
 
 
+def test_queued_jobs_know_their_place_and_running_ones_the_time_left(conn: Connection) -> None:
+    conn.execute(text("TRUNCATE jobs CASCADE"))
+    first, second, third = (new_job(conn) for _ in range(3))
+    assert [jobs.get(conn, job.id).place for job in (first, second, third)] == [1, 2, 3]
+    part = claim(conn, first, 0)
+    assert [jobs.get(conn, job.id).place for job in (first, second, third)] == [None, 1, 2]
+    assert jobs.get(conn, first.id).seconds_left is None, "no sign of progress yet"
+    parts.beat(conn, part, fraction=0.5, lease=TERMS.lease)
+    conn.execute(text("ALTER TABLE jobs DISABLE TRIGGER guard"))
+    conn.execute(text("UPDATE jobs SET started_at = now() - interval '10 seconds' WHERE status = 'running'"))
+    # A quarter of the work in 10 seconds.
+    assert jobs.get(conn, first.id).seconds_left == 30
+    assert [job.place for job in jobs.page(conn, None, 9).items] == [2, 1, None]
+
+
 def test_rests_are_bounded() -> None:
     assert [TERMS.after(n).total_seconds() for n in (1, 2, 3, 7, 1000)] == [1, 2, 4, 60, 60]
 

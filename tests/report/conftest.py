@@ -67,7 +67,8 @@ def record_of(matrix: Matrix, name: str = "bench") -> MatrixRecord:
 def job_of(settings: Result, *, kind: str = "mdad", status: Any = "succeeded", **more: Any) -> JobRecord:
     fields: dict[str, Any] = {
         "id": "j", "kind": kind, "status": status, "settings": settings, "matrix_id": "m", "revision": 1,
-        "parts_total": 4, "parts_done": 2, "progress": 0.5, "attempt": 1, "cancel_requested": False,
+        "parts_total": 4, "parts_done": 2, "progress": 0.5, "attempt": 1, "place": None, "seconds_left": None,
+        "cancel_requested": False,
         "created_at": WHEN, "started_at": WHEN, "finished_at": WHEN, "error": None,
     }  # fmt: skip
     return JobRecord(**fields | more)
