@@ -49,7 +49,7 @@ def _gpqa(served: Served) -> Iterator[Row]:
 
 
 def _mmlu_pro(served: Served) -> Iterator[Row]:
-    content = _npz(_answers(447, 12_032), 14)
+    content = _npz(simulated_answers(447, 12_032), 14)
     request = {**PAPER, "sizes": [10, 25, 50, 100, 250, 500, 1000]}
     seconds, peak = _measure(served, content, request)
     yield Row("447 × 12,032, six methods, 7 sizes, 50 trials: s", seconds, limit=1200)
@@ -57,7 +57,7 @@ def _mmlu_pro(served: Served) -> Iterator[Row]:
 
 
 def _many_models(served: Served) -> Iterator[Row]:
-    content = _npz(_answers(5_000, 14_000), 1)
+    content = _npz(simulated_answers(5_000, 14_000), 1)
     seconds, peak = _measure(served, content, {"methods": ["random"]})
     yield Row("5,000 × 14,000, random, upload to result: s", seconds, limit=90)
     yield Row("  largest process: GB", peak, limit=2.5)
@@ -70,7 +70,7 @@ def _growth(served: Served) -> Iterator[Row]:
     for grown in (None, *base):
         for factor in (1,) if grown is None else (2, 4):
             shape = {name: value * (factor if name == grown else 1) for name, value in base.items()}
-            content = _npz(_answers(shape["models"], shape["examples"]), 5)
+            content = _npz(simulated_answers(shape["models"], shape["examples"]), 5)
             request = {"methods": SIX, "sizes": [10, 50, 200], "trials": shape["trials"]}
             seconds, _ = _measure(served, content, request)
             first = first or seconds
@@ -115,7 +115,7 @@ class _Peak:
                     continue
 
 
-def _answers(models: int, examples: int) -> NDArray[np.uint8]:
+def simulated_answers(models: int, examples: int) -> NDArray[np.uint8]:
     """0/1 answers with structure: five skills, models that have them to different degrees."""
     rng = np.random.default_rng(0)
     skill = rng.normal(size=(models, 5)) * 0.6 + rng.normal(size=(models, 1))

@@ -1,0 +1,63 @@
+"""How the engine's processor time grows with models, examples and trials: `python -m tests.bench growth`.
+
+It runs in one process without the API, so the load of others does not show; under cProfile it is the engine's profile.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from threadpoolctl import threadpool_limits
+
+from service.engine import experiment
+from service.engine.matrix import Matrix
+from service.engine.outline import Outline
+from service.engine.plan import mdad_plan
+from tests.bench.experiments import SIX, simulated_answers
+from tests.bench.row import Row
+
+BASE = {"models": 100, "examples": 500, "trials": 10}
+SIZES = [10, 50, 200]
+
+
+def rows() -> Iterator[Row]:
+    with threadpool_limits(1):
+        _seconds(SIX, **BASE | {"trials": 1})  # the first run imports and warms up
+        for grown in BASE:
+            yield from _points(SIX, grown, BASE)
+        for method in SIX[2:]:
+            yield from _points([method], "examples", {"models": 100, "examples": 1000, "trials": 2})
+        yield from _points(["random"], "models", {"models": 400, "examples": 1000, "trials": 10})
+        yield from _points(["random"], "trials", {"models": 100, "examples": 1000, "trials": 100})
+
+
+def _points(methods: list[str], grown: str, base: dict[str, int]) -> Iterator[Row]:
+    """One, two and four times as much of one thing, each beside the first."""
+    name = methods[0] if len(methods) == 1 else "six methods"
+    first = None
+    for factor in (1, 2, 4):
+        shape = base | {grown: base[grown] * factor}
+        seconds = _seconds(methods, **shape)
+        what = f"{name}, {shape['models']} × {shape['examples']}, {shape['trials']} trials: s"
+        yield Row(what, seconds, first)
+        first = first or seconds
+
+
+def _seconds(methods: list[str], models: int, examples: int, trials: int) -> float:
+    """Processor time of all parts and of the result, without making the data."""
+    names = [f"m{i:05}" for i in range(models)], [f"e{j:05}" for j in range(examples)]
+    data = Matrix.build(
+        *names, simulated_answers(models, examples), subtasks=[f"t{j % 5}" for j in range(examples)]
+    )
+    request: dict[str, Any] = {"methods": methods, "sizes": SIZES, "trials": trials}
+    plan = mdad_plan(request, Outline.of(data))
+    start = time.process_time()
+    blobs = [experiment.run_part(data, plan, part, _silent) for part in experiment.parts(plan)]
+    experiment.assemble(data, plan, blobs, _silent)
+    return time.process_time() - start
+
+
+def _silent(fraction: float) -> None:
+    """Nobody waits for the progress."""
