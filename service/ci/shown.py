@@ -81,7 +81,7 @@ def _comparison(told: Answer) -> Table:
     rows = [
         ("paired difference", f"{_points(told['difference'])} points"),
         (f"{100 * told['confidence']:.3g} % interval", f"{_points(low)} to {_points(high)} points"),
-        ("margin", f"drops of up to {100 * told['margin']:.2f} points are accepted"),
+        ("margin", _margin(told["margin"])),
         (told["candidate"], _percent(told["candidate_score"])),
         (told["baseline"], _percent(told["baseline_score"])),
         ("examples compared", f"{told['n_common']} of {told['n_asked']}; benchmark {told['n_benchmark']}"),
@@ -95,6 +95,10 @@ def _comparison(told: Answer) -> Table:
     for name, value in rows:
         table.add_row(escape(str(name)), escape(value))
     return table
+
+
+def _margin(margin: float) -> str:
+    return f"drops of up to {100 * margin:.2f} points are accepted" if margin else "no drop is accepted"
 
 
 def _mcnemar(told: Answer) -> str:

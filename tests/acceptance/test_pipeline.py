@@ -187,7 +187,14 @@ def test_a_new_model_joins_a_matrix_and_is_gated_on_all_of_it(shell: Runner, cli
     gate = f"tastetest gate --matrix {own} --baseline {BASELINE} --candidate team/nightly"
     told = shell.run(gate)
     assert told.returncode == 0, told.stderr
-    for shown in ("paired difference", "interval", "smallest detectable drop", "examples needed", "PASS"):
+    for shown in (
+        "paired difference",
+        "interval",
+        "no drop is accepted",
+        "smallest detectable",
+        "examples needed",
+        "PASS",
+    ):
         assert shown in told.stdout
     raw = json.loads(shell.run(f"{gate} --json").stdout)
     body = {"matrix_id": own, "baseline": BASELINE, "candidate": "team/nightly"}
