@@ -1,6 +1,7 @@
 """How the engine's processor time grows with models, examples and trials: `python -m tests.bench growth`.
 
-It runs in one process without the API, so the load of others does not show; under cProfile it is the engine's profile.
+In one process and without the API, so that the load of others hardly shows. Under
+`python -m cProfile -s tottime` it is the engine's profile.
 """
 
 from __future__ import annotations
