@@ -17,6 +17,7 @@ import migrations
 from service import embedded
 from service.main import create_app
 from service.settings import Settings, get_settings
+from service.supervisor import Supervisor
 
 GRACE_SECONDS = 5
 
@@ -80,11 +81,21 @@ def _workers(settings: Settings, data_dir: Path, processes: int) -> Iterator[Non
         return
     data_dir.mkdir(parents=True, exist_ok=True)
     stack = embedded.Stack(settings.database_url, settings.redis_url)
-    worker = embedded.start_worker(stack, data_dir.resolve(), processes)
+    supervisor = Supervisor(lambda: embedded.start_worker(stack, data_dir.resolve(), processes), _end)
     try:
         yield
     finally:
-        embedded.stop(worker)
+        supervisor.stop()
+        if supervisor.gave_up:
+            log = (data_dir / "worker.log").read_text(errors="replace").splitlines()
+            raise click.ClickException(
+                "\n".join(["The worker does not start. The end of its log:", *log[-8:]])
+            )
+
+
+def _end() -> None:
+    # Without a worker, jobs would be accepted and wait for ever.
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _listen(host: str, port: int) -> socket.socket:

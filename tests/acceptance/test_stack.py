@@ -64,6 +64,35 @@ def test_a_killed_stack_is_taken_over(tmp_path: Path) -> None:
     assert processes_of(tmp_path) == []
 
 
+def test_a_killed_worker_is_replaced(tmp_path: Path) -> None:
+    with (
+        serving("--data-dir", str(tmp_path)) as served,
+        httpx.Client(base_url=served.address, timeout=60) as client,
+    ):
+        # Only Postgres and Valkey share its parentage; a worker names itself by its module.
+        for process in psutil.Process(served.process.pid).children():
+            if "workers.app" in " ".join(process.cmdline()):
+                process.kill()
+        matrix = client.post("/matrices", json=TINY).json()
+        body = {"matrix_id": matrix["id"], "method": "random", "size": 2}
+        assert json.loads(result(client, client.post("/select", json=body)))["examples"]
+    assert processes_of(tmp_path) == []
+
+
+def test_a_worker_that_cannot_start_ends_the_service_and_says_why(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "service.cli", "serve", "--port", "0", "--data-dir", str(tmp_path)]
+    # A broken module in front of the real one, as a broken installation would have.
+    (tmp_path / "broken" / "workers").mkdir(parents=True)
+    (tmp_path / "broken" / "workers" / "__init__.py").write_text("raise ImportError('no such part')\n")
+    env = os.environ | {"PYTHONPATH": str(tmp_path / "broken")}
+    ended = subprocess.run(
+        command, capture_output=True, text=True, timeout=120, check=False, env=env, cwd=tmp_path
+    )
+    assert ended.returncode == 1
+    assert "no such part" in ended.stderr
+    assert processes_of(tmp_path) == []
+
+
 def test_a_second_stack_on_the_same_data_is_refused(tmp_path: Path) -> None:
     with serving("--data-dir", str(tmp_path)):
         command = [sys.executable, "-m", "service.cli", "serve", "--port", "0", "--data-dir", str(tmp_path)]
