@@ -16,6 +16,7 @@ from service.api.once import IdempotencyKey, kept, of_file, once
 from service.api.pages import Cursor, Limit
 from service.api.route import StrictRoute
 from service.api.upload import Received, limits_of, received
+from service.errors import Fault, InvalidRequest
 from service.schemas.matrices import MatrixPage, MatrixUploaded, MatrixView, ModelPage
 from service.schemas.problems import refusals
 from service.schemas.uploads import UploadFields
@@ -122,6 +123,9 @@ async def put_model(
 
     The matrix gets a new revision; earlier ones stay readable.
     """
+    if fields.model not in (None, model):
+        message = f"The path names {model!r}; leave `model` out."
+        raise InvalidRequest(f"query/model: {message}", [Fault("query/model", "repeated", message)])
     async with received(request, fields.given() | {"model": model}) as sent:
         view, created = await run_in_threadpool(_put, house, matrix_id, sent)
     response.status_code = 201 if created else 200

@@ -92,6 +92,20 @@ def test_one_model_is_put_by_example_id_whatever_the_order(api: httpx.Client, ma
     assert models["a"]["revision"] == 1
 
 
+def test_the_path_names_the_model_whatever_its_file_calls_it(
+    api: httpx.Client, matrix: dict[str, Any]
+) -> None:
+    path = f"/matrices/{matrix['id']}/models/d"
+    row = {"models": ["other"], "examples": ["q1"], "scores": [[1]]}
+    assert api.put(path, json=row).status_code == 201
+    assert api.put(path, json=row, params={"model": "d"}).status_code == 200
+    assert api.put(path, json=row, params={"model": "other"}).status_code == 422
+    two = {"models": ["other", "third"], "examples": ["q1"], "scores": [[1], [0]]}
+    assert api.put(path, json=two).status_code == 422
+    names = [model["model"] for model in api.get(f"/matrices/{matrix['id']}/models").json()["items"]]
+    assert names == ["a", "b", "c", "d"]
+
+
 def test_a_put_with_an_unknown_example_is_refused(api: httpx.Client, matrix: dict[str, Any]) -> None:
     row = {"models": ["d"], "examples": ["q1", "q9"], "scores": [[1, 0]]}
     refused = api.put(f"/matrices/{matrix['id']}/models/d", json=row)
