@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from fastapi import Request, Response
+
+NOT_MODIFIED: dict[int | str, dict[str, Any]] = {304: {"description": "You have this version already"}}
 
 
 def fresh(request: Request, etag: str) -> bool:

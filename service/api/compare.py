@@ -8,6 +8,7 @@ from typing import Annotated
 import numpy as np
 from fastapi import APIRouter, Body
 
+from service.api import views
 from service.api.house import House, HouseDep
 from service.api.route import StrictRoute
 from service.api.sides import Ground, array, clusters, ground, pointers, sides
@@ -16,7 +17,6 @@ from service.engine.errors import Undefined
 from service.errors import InvalidRequest
 from service.schemas.comparisons import CompareRequest
 from service.schemas.problems import refusals
-from service.schemas.selections import MatrixRef
 from service.schemas.verdicts import CompareView, ComparisonView, RankingView, Verdict
 
 router = APIRouter(tags=["comparisons"], route_class=StrictRoute)
@@ -45,9 +45,7 @@ def compare(ask: Annotated[CompareRequest, Body(examples=[EXAMPLE])], house: Hou
         for comparison, name in zip(many.comparisons, names[1:], strict=True)
     ]
     return CompareView(
-        matrix=MatrixRef(
-            id=found.matrix.id, revision=found.matrix.revision, content_hash=found.matrix.content_hash
-        ),
+        matrix=views.matrix_ref(found.matrix),
         selection_id=found.selection_id,
         confidence_each=many.confidence_each,
         comparisons=comparisons,

@@ -81,7 +81,7 @@ async def _ended(house: House, job: JobRecord, seconds: float) -> JobRecord:
 @router.get(
     "/{job_id}/result",
     response_model=JobResult,
-    responses={304: {"description": "You have this result already"}, **refusals(404, 409)},
+    responses={**caching.NOT_MODIFIED, **refusals(404, 409)},
 )
 def get_result(job_id: JobId, request: Request, house: HouseDep) -> Response:
     """The result, byte for byte as it was stored; a problem until the job has succeeded."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request, Response
 from sqlalchemy import Connection
@@ -28,7 +28,6 @@ router = APIRouter(prefix="/matrices", tags=["matrices"], route_class=StrictRout
 Fields = Annotated[UploadFields, Query()]
 MatrixId = Annotated[str, Path(description="From `POST /matrices`.")]
 Revision = Annotated[int | None, Query(ge=1, lt=2**31, description="The newest when left out.")]
-NOT_MODIFIED: dict[int | str, dict[str, Any]] = {304: {"description": "You have this version already"}}
 
 
 @router.post(
@@ -76,7 +75,7 @@ def list_matrices(house: HouseDep, cursor: Cursor = None, limit: Limit = 50) -> 
         return views.matrix_page(matrices.page(conn, cursor, limit))
 
 
-@router.get("/{matrix_id}", response_model=MatrixView, responses=NOT_MODIFIED | refusals(404))
+@router.get("/{matrix_id}", response_model=MatrixView, responses=caching.NOT_MODIFIED | refusals(404))
 def get_matrix(
     matrix_id: MatrixId, request: Request, response: Response, house: HouseDep, revision: Revision = None
 ) -> MatrixView | Response:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from starlette.concurrency import run_in_threadpool
 
 from service import ingest
+from service.api import views
 from service.api.bodies import UPLOAD_BODY
 from service.api.drift import drift_since
 from service.api.house import House, HouseDep
@@ -24,10 +25,9 @@ from service.engine.selection.evidence import linear
 from service.engine.standing import Standing
 from service.errors import Fault, InvalidUpload
 from service.schemas.problems import refusals
-from service.schemas.selections import MatrixRef
 from service.schemas.verdicts import DriftView, ScoresView, ScoreView
 from service.store import answers, matrices, selections
-from service.store.records import SelectionRecord
+from service.store.records import MatrixRecord, SelectionRecord
 
 router = APIRouter(prefix="/selections/{selection_id}/scores", tags=["comparisons"], route_class=StrictRoute)
 
@@ -64,8 +64,7 @@ def list_scores(selection_id: SelectionId, house: HouseDep, confidence: Confiden
         rows = answers.find(conn, selection.id, answers.models(conn, selection.id))
         since = drift_since(conn, house, selection)
         matrix = matrices.get(conn, selection.matrix_id, selection.revision)
-    ref = MatrixRef(id=matrix.id, revision=matrix.revision, content_hash=matrix.content_hash)
-    return _view(selection, ref, standing, rows, confidence, kept=True, drift=since, warnings=[])
+    return _view(selection, matrix, standing, rows, confidence, kept=True, drift=since, warnings=[])
 
 
 def _estimate(house: House, selection_id: str, sent: Received, keep: bool, confidence: float) -> ScoresView:
@@ -81,9 +80,8 @@ def _estimate(house: House, selection_id: str, sent: Received, keep: bool, confi
         if keep:
             answers.keep(conn, selection.id, rows)
         since = drift_since(conn, house, selection)
-    ref = MatrixRef(id=matrix.id, revision=matrix.revision, content_hash=matrix.content_hash)
     warnings = [*upload.warnings, *warnings]
-    return _view(selection, ref, standing, rows, confidence, kept=keep, drift=since, warnings=warnings)
+    return _view(selection, matrix, standing, rows, confidence, kept=keep, drift=since, warnings=warnings)
 
 
 def _rows(part: Matrix, standing: Standing, *, confidences: bool) -> tuple[dict[str, Row], list[str]]:
@@ -109,7 +107,7 @@ def _rows(part: Matrix, standing: Standing, *, confidences: bool) -> tuple[dict[
 
 def _view(
     selection: SelectionRecord,
-    matrix: MatrixRef,
+    matrix: MatrixRecord,
     standing: Standing,
     rows: dict[str, Row],
     confidence: float,
@@ -123,7 +121,7 @@ def _view(
         found = estimate_scores(np.array(list(rows.values())), standing.by, standing.known, confidence)
     return ScoresView(
         selection_id=selection.id,
-        matrix=matrix,
+        matrix=views.matrix_ref(matrix),
         confidence=confidence,
         estimator=linear(selection.body["estimator"]),
         scores=[_score(model, score, standing) for model, score in zip(rows, found, strict=True)],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path, Query, Request, Response
 
@@ -20,7 +20,6 @@ from service.store.records import SelectionRecord
 router = APIRouter(prefix="/selections", tags=["selections"], route_class=StrictRoute)
 
 SelectionId = Annotated[str, Path(description="`selection_id` of a `/select` job's result.")]
-NOT_MODIFIED: dict[int | str, dict[str, Any]] = {304: {"description": "You have this selection already"}}
 
 
 @router.get("", responses=refusals(404))
@@ -32,7 +31,9 @@ def list_selections(
         return views.selection_page(selections.page(conn, cursor, limit, matrix_id=matrix_id))
 
 
-@router.get("/{selection_id}", response_model=SelectionView, responses={**NOT_MODIFIED, **refusals(404)})
+@router.get(
+    "/{selection_id}", response_model=SelectionView, responses={**caching.NOT_MODIFIED, **refusals(404)}
+)
 def get_selection(
     selection_id: SelectionId, request: Request, response: Response, house: HouseDep
 ) -> SelectionView | Response:
@@ -62,7 +63,7 @@ def delete_selection(selection_id: SelectionId, house: HouseDep) -> None:
                 "text/csv": {"schema": {"type": "string"}, "example": "id,weight,subtask\nq17,0.5,algebra\n"},
             }
         },
-        **NOT_MODIFIED,
+        **caching.NOT_MODIFIED,
         **refusals(404),
     },
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from service.ingest import Upload
 from service.schemas.jobs import JobError, JobLinks, JobPage, JobView, Progress
 from service.schemas.matrices import MatrixPage, MatrixUploaded, MatrixView, ModelPage, ModelView
-from service.schemas.selections import SelectionPage, SelectionView
+from service.schemas.selections import MatrixRef, SelectionPage, SelectionView
 from service.store.records import JobRecord, MatrixRecord, ModelRecord, Page, SelectionRecord
 
 
@@ -26,6 +26,11 @@ def matrix_view(record: MatrixRecord) -> MatrixView:
         content_hash=record.content_hash,
         created_at=record.created_at,
     )
+
+
+def matrix_ref(record: MatrixRecord) -> MatrixRef:
+    """The exact data an answer was computed from."""
+    return MatrixRef(id=record.id, revision=record.revision, content_hash=record.content_hash)
 
 
 def uploaded_view(record: MatrixRecord, upload: Upload) -> MatrixUploaded:
