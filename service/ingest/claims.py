@@ -49,7 +49,10 @@ def of(block: Block, values: Floats, states: NDArray[np.uint8], scale: Scale | N
     reported = block.reported
     if reported is not None and scale is not None:
         reported = (reported - scale.worst) / (scale.best - scale.worst)
-    distinct = len(set(block.names)) if block.codes is None else len(np.unique(block.codes))
+    if block.codes is None:
+        distinct = len(set(block.names))
+    else:
+        distinct = int(np.count_nonzero(np.bincount(block.codes)))
     return Claim(
         label=f"model {quoted(block.model)}" + (f", {block.task}" if block.task else ""),
         answers=len(values),

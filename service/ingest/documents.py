@@ -47,7 +47,7 @@ def records(file: File, limits: Limits, watched: Sequence[str] | None = None) ->
     TooLarge
         A line is longer than `limits.record`.
     """
-    quoted = None if watched is None else [b'"%b"' % key.encode() for key in watched]
+    quoted = None if watched is None else [b'"%b":' % key.encode() for key in watched]
     with file.open() as stream:
         for number, line in enumerate(iter(lambda: stream.readline(limits.record + 1), b""), start=1):
             if len(line) > limits.record:
@@ -97,9 +97,7 @@ def elements(file: File, limits: Limits, *path: str) -> Iterator[object]:
     InvalidUpload
         As `document`; in a streamed document a key given twice goes unseen.
     """
-    with file.open() as stream:
-        small = len(stream.read(WHOLE + 1)) <= WHOLE
-    if small:
+    if _is_small(file):
         value = document(file, limits)
         for key in path:
             value = mapping(value).get(key)
@@ -110,12 +108,21 @@ def elements(file: File, limits: Limits, *path: str) -> Iterator[object]:
 
 def field(file: File, limits: Limits, key: str) -> object:
     """One value of the document's root object, None where it has none."""
-    with file.open() as stream:
-        small = len(stream.read(WHOLE + 1)) <= WHOLE
-    if small:
+    if _is_small(file):
         return mapping(document(file, limits)).get(key)
     with contextlib.closing(_streamed(file, key)) as values:
         return next(values, None)
+
+
+def _is_small(file: File) -> bool:
+    with file.open() as stream:
+        left = WHOLE
+        while left >= 0:
+            chunk = stream.read(CHUNK)
+            if not chunk:
+                return True
+            left -= len(chunk)
+    return False
 
 
 def mapping(value: object) -> Record:

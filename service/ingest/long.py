@@ -45,13 +45,20 @@ class Coder:
 
 
 def coded(column: pa.ChunkedArray) -> Coded:
-    """The text of an Arrow column."""
+    """The text of an Arrow column; NaN, as pandas writes a missing number, is none."""
     if not pa.types.is_dictionary(column.type):
-        column = column.cast(pa.string()).dictionary_encode()
+        column = column.dictionary_encode()
     merged = column.unify_dictionaries()
-    words = merged.chunk(0).dictionary.to_pylist() if merged.num_chunks else []
-    codes = [pc.fill_null(chunk.indices.cast(pa.int64()), -1).to_numpy() for chunk in merged.chunks]
-    return Coded(words, np.concatenate([np.zeros(0, dtype=np.int64), *codes]))
+    if not merged.num_chunks:
+        return Coded([], np.zeros(0, dtype=np.int64))
+    values = merged.chunk(0).dictionary
+    if pa.types.is_floating(values.type):
+        values = pc.if_else(pc.is_nan(values), None, values)
+    words = values.cast(pa.string()).to_pylist()
+    codes = np.concatenate([pc.fill_null(chunk.indices, -1).to_numpy() for chunk in merged.chunks])
+    none = np.array([word is None for word in words], dtype=bool)
+    codes = np.where(np.append(none, False)[codes], -1, codes) if none.any() else codes
+    return Coded([word or "" for word in words], codes.astype(np.int64))
 
 
 def blocks(
@@ -92,7 +99,8 @@ def blocks(
 
 
 def _by_model(whole: Block, models: Coded) -> Iterator[Block]:
-    order = np.argsort(models.codes, kind="stable")
+    small = len(models.words) <= np.iinfo(np.uint16).max
+    order = np.argsort(models.codes.astype(np.uint16) if small else models.codes, kind="stable")
     ends = np.cumsum(np.bincount(models.codes, minlength=len(models.words)))
     for model, mine in zip(models.words, np.split(order, ends[:-1]), strict=True):
         if len(mine):
@@ -162,8 +170,12 @@ def _examples(
 
 def _used(column: Coded) -> Coded:
     """The column without the words no row has."""
-    kept, codes = np.unique(column.codes, return_inverse=True)
-    return Coded([column.words[k] for k in kept.tolist()], codes.astype(np.int64))
+    used = np.bincount(column.codes, minlength=len(column.words)) > 0
+    if used.all():
+        return column
+    return Coded(
+        [column.words[k] for k in np.flatnonzero(used).tolist()], (np.cumsum(used) - 1)[column.codes]
+    )
 
 
 def _subtasks(names: list[str], codes: Codes, group: Coded, at: Place) -> list[str]:

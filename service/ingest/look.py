@@ -16,6 +16,9 @@ FALSE_ALARMS = 0.05
 
 COVERAGE = 0.5
 _FEWEST_MODELS = 8
+_BLOCK = 2_000
+_FLAT = 1e-11
+"""Variances below this share of the second moment are rounding."""
 
 
 def warnings(matrix: Matrix, hashes: Sequence[str | None] | None) -> list[str]:
@@ -59,18 +62,40 @@ def item_rest(matrix: Matrix) -> NDArray[np.float64]:
     ndarray, shape (N,)
         NaN where it is undefined: an example or the rest constant over the models it was asked.
     """
-    there = np.ones(matrix.scores.shape) if matrix.missing is None else (~matrix.missing).astype(np.float64)
-    scores = matrix.scores * there
-    others = there.sum(axis=1, keepdims=True) - there
-    rest = np.divide(
-        scores.sum(axis=1, keepdims=True) - scores, others, out=np.zeros_like(scores), where=others > 0
-    )
-    n = there.sum(axis=0)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        x = (scores - scores.sum(axis=0) / n) * there
-        y = (rest - (rest * there).sum(axis=0) / n) * there
-        size = np.sqrt((x**2).sum(axis=0) * (y**2).sum(axis=0))
-        return np.where(size > 1e-12, (x * y).sum(axis=0) / size, np.nan)
+    scores, width = matrix.scores, len(matrix.examples)
+    there = None if matrix.missing is None else ~matrix.missing
+    asked = np.full(len(scores), width) if there is None else there.sum(axis=1)
+    others = np.maximum(asked - 1, 1)
+    # The rest of cell (i, j) is a_i - b_i x_ij, so that every sum over models is a product.
+    b = np.where(asked > 1, 1 / others, 0.0)
+    a = b * scores.sum(axis=1, dtype=np.float64)
+    found = np.empty(width)
+    for start in range(0, width, _BLOCK):
+        block = slice(start, start + _BLOCK)
+        x = scores[:, block].astype(np.float64)
+        p = None if there is None else there[:, block].astype(np.float64)
+        found[block] = _correlations(x, x if matrix.binary else x * x, p, a, b)
+    return found
+
+
+def _correlations(
+    x: NDArray[np.float64],
+    xx: NDArray[np.float64],
+    p: NDArray[np.float64] | None,
+    a: NDArray[np.float64],
+    b: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Column by column, of x with a - b x over the models where p is 1; x is 0 where p is."""
+    one = np.ones_like(a)
+    whole = np.stack([one, a, a * a])
+    n, pa, paa = whole.sum(axis=1) if p is None else whole @ p
+    sx, xa, xb, xab = np.stack([one, a, b, a * b]) @ x
+    sxx, xxb, xxbb = np.stack([one, b, b * b]) @ xx
+    sy, sxy, syy = pa - xb, xa - xxb, paa - 2 * xab + xxbb
+    vx, vy = n * sxx - sx * sx, n * syy - sy * sy
+    sound = (vx > _FLAT * n * sxx) & (vy > _FLAT * n * syy)
+    size = np.sqrt(np.where(sound, vx * vy, 1.0))
+    return np.where(sound, (n * sxy - sx * sy) / size, np.nan)
 
 
 def _mislabelled(matrix: Matrix) -> Iterator[str]:

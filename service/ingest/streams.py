@@ -10,7 +10,6 @@ import struct
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Iterable
 from typing import IO, TYPE_CHECKING, BinaryIO, cast
 
 import pyarrow as pa
@@ -127,7 +126,9 @@ def spool(stream: IO[bytes]) -> BinaryIO:
     """A seekable copy of the rest of a stream, on disk when it is large."""
     with contextlib.ExitStack() as stack:
         out = stack.enter_context(tempfile.SpooledTemporaryFile(max_size=IN_MEMORY))
-        out.writelines(_chunks(stream))
+        # Not writelines(), which moves to disk only after the last line.
+        while chunk := stream.read(CHUNK):
+            out.write(chunk)
         out.seek(0)
         stack.pop_all()
         return cast(BinaryIO, out)
@@ -149,8 +150,3 @@ def too_large_document(name: str, limits: Limits) -> TooLarge:
 def broken(name: str, error: Exception) -> Exception:
     """The problem of compressed bytes that do not decompress."""
     return refuse(f"{name} is compressed, and broken: {error}; send it again", "broken_compression")
-
-
-def _chunks(stream: IO[bytes]) -> Iterable[bytes]:
-    while chunk := stream.read(CHUNK):
-        yield chunk

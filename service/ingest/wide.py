@@ -94,7 +94,8 @@ def _where(across: Sequence[str], down: Sequence[str], roles: Wide, row: RowName
 def _cells(
     table: pa.Table, columns: Sequence[int], across: Sequence[str], where: scores.Where, options: Options
 ) -> scores.Cells:
-    kinds = {table.schema.types[i] for i in columns}
+    types = table.schema.types
+    kinds = {types[i] for i in columns}
     if any(pa.types.is_dictionary(kind) for kind in kinds):
         words, codes, blank = _words(table, columns)
         _require_scores(words, codes, blank, across, options)
@@ -104,7 +105,8 @@ def _cells(
 
 
 def _numbers(table: pa.Table, columns: Sequence[int]) -> tuple[NDArray[np.generic], NDArray[np.bool_] | None]:
-    kinds = {str(table.schema.types[i]) for i in columns}
+    types = table.schema.types
+    kinds = {str(types[i]) for i in columns}
     dtype = {"uint8": np.uint8, "bool": np.bool_}.get(kinds.pop() if len(kinds) == 1 else "", np.float64)
     values = np.empty((len(columns), table.num_rows), dtype=dtype)
     blanks: dict[int, NDArray[np.bool_]] = {}

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from service.errors import TooLarge
+from service.errors import InvalidUpload, TooLarge
 from service.ingest import arrays, columns, long, wide
 from service.ingest.context import Context
 from service.ingest.faults import quoted, refuse
@@ -45,22 +45,37 @@ def read(file: File, context: Context) -> Grid | Iterable[Block]:
             twice = next(name for name in names if names.count(name) > 1)
             raise refuse(f"{file.name} has the column {quoted(twice)} twice; keep one", "duplicate_column")
         roles = columns.long(names, context.options)
-        if roles is not None:
-            table = whole(parquet, file, roles.used)
-            ids = (roles.model, roles.example)
-            coded = {
-                n: long.coded(_text(table.column(n), n, context if n in ids else None)) for n in roles.used
-            }
-            return long.blocks(coded, roles, file.name, lambda i: f"{file.name}, row {i + 1}", context)
-        return _wide(whole(parquet, file, names), file, context)
+        if roles is None:
+            return _wide(whole(parquet, file, names), file, context)
+    with opened(file, context.limits, roles.used) as parquet:
+        return _long(whole(parquet, file, roles.used), roles, file, context)
+
+
+def _long(table: pa.Table, roles: columns.Long, file: File, context: Context) -> Iterable[Block]:
+    coded = {}
+    for name in roles.used:
+        column = table.column(name)
+        if name in (roles.model, roles.example):
+            column = _whole_numbers(column, name, context)
+        try:
+            coded[name] = long.coded(column)
+        except pa.ArrowException:
+            raise _no_text(name, column) from None
+    return long.blocks(coded, roles, file.name, lambda i: f"{file.name}, row {i + 1}", context)
 
 
 @contextlib.contextmanager
-def opened(file: File, limits: Limits) -> Iterator[pq.ParquetFile]:
-    """The file, once its metadata promises no more than the limits allow."""
+def opened(file: File, limits: Limits, repeating: Sequence[str] = ()) -> Iterator[pq.ParquetFile]:
+    """The file, once its metadata promises no more than the limits allow.
+
+    Parameters
+    ----------
+    repeating : sequence of str
+        Columns whose texts repeat so much that they are best kept as dictionaries.
+    """
     with file.seekable() as stream:
         try:
-            parquet = pq.ParquetFile(stream)
+            parquet = pq.ParquetFile(stream, read_dictionary=list(repeating))
         except UNREADABLE as error:
             raise refuse(f"{file.name} is no Parquet file: {error}; write it again", "parquet") from None
         meta = parquet.metadata
@@ -102,10 +117,9 @@ def _wide(table: pa.Table, file: File, context: Context) -> Grid:
     if len(names) * table.num_rows > 2 * context.limits.cells:
         raise TooLarge(f"{file.name} has {table.num_rows:,} rows of {len(names):,} columns")
     texts = {roles.ids, roles.subtask, roles.frequency, *roles.aside}
-    kind = _kind([table.schema.field(i).type for i in range(len(names)) if i not in texts])
+    found = _all_scores(table, [i for i in range(len(names)) if i not in texts], names)
     fields = [
-        _text(column, names[i], context) if i in texts else _scores(column, kind, names[i])
-        for i, column in enumerate(table.columns)
+        _text(column, names[i], context) if i in texts else found[i] for i, column in enumerate(table.columns)
     ]
     plain = pa.table(fields, names=[str(i) for i in range(len(names))])
     grid = wide.grid(plain, names, roles, lambda i: f"row {i + 1}", context.options, context.limits)
@@ -116,11 +130,22 @@ def _wide(table: pa.Table, file: File, context: Context) -> Grid:
 
 def _kind(types: Sequence[pa.DataType]) -> pa.DataType:
     """The one type to read all scores as."""
-    if types and all(pa.types.is_boolean(t) for t in types):
+    if types and all(map(pa.types.is_boolean, types)):
         return pa.bool_()
+    if all(pa.types.is_boolean(t) or pa.types.is_integer(t) for t in types):
+        return pa.uint8()
     if all(pa.types.is_boolean(t) or pa.types.is_integer(t) or pa.types.is_floating(t) for t in types):
         return pa.float64()
     return _WORDS
+
+
+def _all_scores(table: pa.Table, scores: Sequence[int], names: Sequence[str]) -> dict[int, pa.ChunkedArray]:
+    """The score columns as one type; whole numbers beyond 255 as decimals."""
+    kind = _kind([table.field(i).type for i in scores])
+    try:
+        return {i: _scores(table.column(i), kind, names[i]) for i in scores}
+    except OverflowError:
+        return {i: _scores(table.column(i), pa.float64(), names[i]) for i in scores}
 
 
 def _scores(column: pa.ChunkedArray, kind: pa.DataType, name: str) -> pa.ChunkedArray:
@@ -131,6 +156,8 @@ def _scores(column: pa.ChunkedArray, kind: pa.DataType, name: str) -> pa.Chunked
     try:
         cast = column.cast(pa.string() if kind == _WORDS else kind)
     except pa.ArrowException:
+        if kind == pa.uint8():
+            raise OverflowError from None
         detail = f"the column {quoted(name)} holds {column.type}, no scores; send ignore={name}"
         raise refuse(detail, "not_scores", [(f"column {quoted(name)}", str(column.type))]) from None
     if kind == _WORDS:
@@ -139,22 +166,27 @@ def _scores(column: pa.ChunkedArray, kind: pa.DataType, name: str) -> pa.Chunked
     return pc.if_else(pc.is_nan(cast), None, cast) if kind == pa.float64() else cast
 
 
-def _text(column: pa.ChunkedArray, name: str, context: Context | None) -> pa.ChunkedArray:
-    """Text; with a context ids, of which whole numbers that became floats become whole again."""
+def _text(column: pa.ChunkedArray, name: str, context: Context) -> pa.ChunkedArray:
+    """Ids as text."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
-    if (
-        context is not None
-        and pa.types.is_floating(column.type)
-        and pc.all(pc.equal(pc.floor(column), column)).as_py()
-    ):
-        context.warn(f"the column {quoted(name)} holds whole numbers stored as decimals; 1.0 is read as 1")
-        column = column.cast(pa.int64(), safe=False)
     try:
-        return column.cast(pa.string())
+        return _whole_numbers(column, name, context).cast(pa.string())
     except pa.ArrowException:
-        detail = f"the column {quoted(name)} holds {column.type}, which is no text"
-        raise refuse(detail, "not_text", [(f"column {quoted(name)}", str(column.type))]) from None
+        raise _no_text(name, column) from None
+
+
+def _whole_numbers(column: pa.ChunkedArray, name: str, context: Context) -> pa.ChunkedArray:
+    """Ids that became decimals on the way, as integers with gaps do in pandas, whole again."""
+    if not pa.types.is_floating(column.type) or not pc.all(pc.equal(pc.floor(column), column)).as_py():
+        return column
+    context.warn(f"the column {quoted(name)} holds whole numbers stored as decimals; 1.0 is read as 1")
+    return column.cast(pa.int64(), safe=False)
+
+
+def _no_text(name: str, column: pa.ChunkedArray) -> InvalidUpload:
+    detail = f"the column {quoted(name)} holds {column.type}, which is no text"
+    return refuse(detail, "not_text", [(f"column {quoted(name)}", str(column.type))])
 
 
 def _is_list(kind: pa.DataType) -> bool:
