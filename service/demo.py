@@ -136,8 +136,7 @@ def _follow(client: httpx.Client, console: Console, path: str, request: dict[str
 
 
 def _select(client: httpx.Client, console: Console, matrix: dict[str, Any], result: dict[str, Any]) -> None:
-    chosen = result["recommendation"]
-    request = {"matrix_id": matrix["id"], "method": chosen["method"], "size": chosen["size"]}
+    request = {"matrix_id": matrix["id"], **result["recommendation"]["select"]}
     selection = _follow(client, console, "/select", request)
     ids = [example["id"] for example in selection["examples"]]
     console.print(

@@ -69,6 +69,7 @@ def recommend(plan: Plan, matrix: Matrix, lines: list[Line], random: Line) -> di
         "method": None,
         "source_models": None,
         "size": None,
+        "select": None,
         "fraction": None,
         "mdad": None,
         "interval": None,
@@ -148,6 +149,7 @@ def _chosen(plan: Plan, matrix: Matrix, choice: Choice, random: Line) -> dict[st
         "method": choice.line.spec.label,
         "source_models": choice.line.sources,
         "size": choice.size,
+        "select": _select(choice),
         "fraction": choice.size / len(matrix.examples),
         **{key: report[key] for key in ("mdad", "interval", "agreement", "agreement_interval")},
         "estimation_error": choice.cell.extra.get(plan.truth, {}).get("estimation_error"),
@@ -156,6 +158,12 @@ def _chosen(plan: Plan, matrix: Matrix, choice: Choice, random: Line) -> dict[st
         "reported_on": "odd trials" if halves else "all trials",
         "exact_random": _beside(random, choice.size),
     }
+
+
+def _select(choice: Choice) -> dict[str, Any]:
+    """What to send to `/select`, beside the matrix, for these examples."""
+    spec = choice.line.spec.as_json()
+    return {key: spec[key] for key in ("method", "estimator", "options")} | {"size": choice.size}
 
 
 def _best_tested(plan: Plan, n_examples: int, lines: list[Line]) -> dict[str, Any] | None:

@@ -177,6 +177,15 @@ class Alternative(Tell):
     relied_on_size: int | None
 
 
+class SelectRecommended(Tell):
+    """A request to `/select`, but for the matrix."""
+
+    method: str
+    estimator: str
+    options: dict[str, Any]
+    size: int
+
+
 class Recommendation(Tell):
     """The smallest micro-benchmark that does what was asked, or why there is none."""
 
@@ -188,6 +197,9 @@ class Recommendation(Tell):
     method: str | None = Field(description="Label of the line.")
     source_models: int | None
     size: int | None
+    select: SelectRecommended | None = Field(
+        None, description="What to send to `POST /select`, beside `matrix_id`, to have the examples."
+    )
     fraction: Fraction | None = Field(description="Of the full benchmark.")
     mdad: Fraction | None
     interval: OpenInterval | None
