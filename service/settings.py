@@ -47,6 +47,8 @@ class Settings(BaseSettings):
     keep_jobs_days: Annotated[float, Field(gt=0)] | None = 90.0
     keep_revisions_days: Annotated[float, Field(gt=0)] | None = 90.0
     keep_selections_days: Annotated[float, Field(gt=0)] | None = None
+    webhook_private_addresses: bool = False
+    webhook_overlap_hours: Annotated[float, Field(ge=0)] = 24.0
     shutdown_grace_seconds: Annotated[float, Field(ge=0)] = 5.0
 
 

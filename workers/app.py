@@ -11,8 +11,9 @@ from functools import lru_cache
 from celery import Celery, signals
 from threadpoolctl import threadpool_limits
 
-from service.jobs import bell, broker
+from service.jobs import bell, broker, webhooks
 from service.jobs import reconcile as reconciler
+from service.jobs.outbound import Outbound
 from service.settings import get_settings
 from service.store.db import make_engine
 from workers import work as worker
@@ -68,6 +69,12 @@ def desk() -> worker.Desk:
 def work(job_id: str, index: int) -> None:
     """Take one part of a job, if it is still to be had."""
     worker.work(desk(), job_id, index)
+
+
+@app.task(name=broker.DELIVER)
+def deliver() -> None:
+    """Send what is in the outbox of webhooks."""
+    webhooks.deliver_due(desk().engine, Outbound(allow_private=settings.webhook_private_addresses))
 
 
 @app.task(name=broker.RECONCILE)

@@ -30,14 +30,20 @@ class Bell:
 
         Ring after the commit and off the event loop.
         """
-        queue = broker.MORE if index else broker.FIRST
+        return self._send(broker.WORK, broker.MORE if index else broker.FIRST, job_id, index)
+
+    def ring_outbox(self) -> bool:
+        """Ask some worker to deliver what is in the outbox."""
+        return self._send(broker.DELIVER, broker.CONTROL)
+
+    def _send(self, task: str, queue: str, *args: str | int) -> bool:
         try:
-            self._app.send_task(broker.WORK, args=(job_id, index), queue=queue, ignore_result=True)
+            self._app.send_task(task, args=args, queue=queue, ignore_result=True)
         except Exception as error:
             # Whatever it was, the reconciler will ring again.
             with self._lock:
                 self.failures += 1
-            log.warning("ring failed", job_id=job_id, part=index, error=repr(error))
+            log.warning("ring failed", task=task, args=args, error=repr(error))
             return False
         return True
 

@@ -11,7 +11,7 @@ from sqlalchemy import Engine
 from service.jobs import chores, life
 from service.jobs.bell import Bell
 from service.settings import Settings
-from service.store import parts, upkeep
+from service.store import parts, upkeep, webhooks
 from service.store.db import try_lock
 from service.store.parts import PartKey
 
@@ -44,9 +44,12 @@ def reconcile(engine: Engine, bell: Bell, settings: Settings) -> Report | None:
         with engine.begin() as conn:
             unheard = parts.unheard(conn, older=older, limit=BATCH)
             upkeep.count(conn, expired=len(lost), rung=len(unheard))
+            mail = webhooks.any_due(conn)
         chores.do_what_is_due(engine, settings)
     # Outside the lock: a frozen broker takes its time.
     bell.ring_all(unheard)
+    if mail:
+        bell.ring_outbox()
     return Report(expired=len(lost), rung=len(unheard))
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, and_, exists, func, or_, select, update
 
+from service.store import webhooks
 from service.store.records import UNFINISHED, Claim
 from service.store.tables import jobs, matrix_revisions, parts
 
@@ -144,12 +145,13 @@ def end_job(
     result: bytes | None = None,
     error: Mapping[str, Any] | None = None,
 ) -> None:
-    """Give the job its final status; the parts' own results have served and go."""
+    """Give the job its final status and tell of it; the parts' own results have served and go."""
     problem = None if error is None else dict(error)
     set_job(conn, job_id, status=status, result=result, error=problem, finished_at=func.now())
     conn.execute(
         update(parts).where(parts.c.job_id == job_id, parts.c.result.isnot(None)).values(result=None)
     )
+    webhooks.tell(conn, job_id)
 
 
 def lost(conn: Connection, limit: int) -> list[PartKey]:

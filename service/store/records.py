@@ -129,3 +129,41 @@ class Claim:
     content_hash: str
     request_hash: str
     spec: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookRecord:
+    """An address that is told of the end of jobs; its secret stays in the store."""
+
+    id: str
+    url: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryRecord:
+    """A message to one address, and how it fared."""
+
+    id: str
+    job_id: str
+    attempt: int
+    delivered_at: datetime | None
+    given_up_at: datetime | None
+    last_failure: str | None
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class DueDelivery:
+    """A message to send now, signed with `secret` and, while it is being replaced, `previous_secret` too.
+
+    `now` is the time of the signature, by the database's clock.
+    """
+
+    id: str
+    url: str
+    body: str
+    attempt: int
+    secret: str
+    previous_secret: str | None
+    now: datetime

@@ -217,6 +217,40 @@ upkeep = Table(
     CheckConstraint("id = 1", name="one_row"),
 )
 
+webhooks = Table(
+    "webhooks",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("url", Text, nullable=False),
+    Column("secret", Text, nullable=False),
+    Column("previous_secret", Text),
+    Column("previous_until", Moment),
+    Column("created_at", Moment, nullable=False),
+    CheckConstraint("(previous_secret IS NULL) = (previous_until IS NULL)", name="rotation"),
+)
+
+deliveries = Table(
+    "deliveries",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("webhook_id", Id, ForeignKey(webhooks.c.id, ondelete="CASCADE"), nullable=False),
+    Column("job_id", Id, nullable=False),
+    Column("body", Text, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("available_at", Moment, nullable=False),
+    Column("delivered_at", Moment),
+    Column("given_up_at", Moment),
+    Column("last_failure", Text),
+    Column("created_at", Moment, nullable=False),
+    CheckConstraint("delivered_at IS NULL OR given_up_at IS NULL", name="one_end"),
+    Index(
+        "ix_deliveries_open",
+        "available_at",
+        postgresql_where=text("delivered_at IS NULL AND given_up_at IS NULL"),
+    ),
+    Index("ix_deliveries_webhook_id_created_at", "webhook_id", "created_at"),
+)
+
 answers = Table(
     "answers",
     metadata,
