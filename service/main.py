@@ -26,6 +26,7 @@ from service.api import (
     scores,
     selections,
     submit,
+    webhooks,
 )
 from service.api.house import House
 from service.api.listener import Listener
@@ -56,7 +57,7 @@ def create_app(settings: Settings) -> FastAPI:
         docs_url=None,
         redoc_url=None,
     )
-    resources = (matrices, submit, jobs, selections, scores, drift, compare, power)
+    resources = (matrices, submit, jobs, selections, scores, drift, compare, power, webhooks)
     for resource in (*resources, report, home, docs, health, metrics):
         app.include_router(resource.router)
     app.add_middleware(BodyLimit, limit=settings.max_body_bytes)

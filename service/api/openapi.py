@@ -29,6 +29,7 @@ TAGS = [
     {"name": "selections", "description": "Chosen micro-benchmarks: immutable, with a content hash."},
     {"name": "reports", "description": "Results as pages, figures and tables for people."},
     {"name": "comparisons", "description": "Verdicts on new models, and what such verdicts can tell."},
+    {"name": "webhooks", "description": "Addresses that are told of the end of jobs."},
     {"name": "operation", "description": "For those who run the service."},
 ]
 

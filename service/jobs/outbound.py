@@ -40,7 +40,13 @@ class Outbound:
                 status = answer.status
         except Refused as refusal:
             return str(refusal)
-        except (httpcore.NetworkError, httpcore.TimeoutException, httpcore.ProtocolError, OSError) as error:
+        except (
+            httpcore.NetworkError,
+            httpcore.TimeoutException,
+            httpcore.ProtocolError,
+            OSError,
+            ValueError,
+        ) as error:
             return f"{type(error).__name__}: {error}"[:500]
         return None if 200 <= status < 300 else f"answered {status}"
 
@@ -52,12 +58,17 @@ class Outbound:
         Refused
             Not http or https, no host, unknown, or private.
         """
-        parts = urlsplit(url)
+        try:
+            httpcore.URL(url)
+            parts = urlsplit(url)
+            port = parts.port
+        except ValueError as error:
+            raise Refused("This is no web address.") from error
         if parts.scheme not in PORTS or not parts.hostname:
             raise Refused("Only http:// and https:// addresses can be told.")
         if parts.username or parts.password:
             raise Refused("The address must not hold a user or password; check the signature instead.")
-        _resolve(parts.hostname, parts.port or PORTS[parts.scheme], self._allow_private)
+        _resolve(parts.hostname, port or PORTS[parts.scheme], self._allow_private)
 
 
 class _Guarded(httpcore.SyncBackend):
