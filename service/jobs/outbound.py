@@ -58,8 +58,9 @@ class Outbound:
         Refused
             Not http or https, no host, unknown, or private.
         """
+        if not url.isascii():
+            raise Refused("Write hosts in other alphabets in their xn-- form, and the rest with % escapes.")
         try:
-            httpcore.URL(url)
             parts = urlsplit(url)
             port = parts.port
         except ValueError as error:
