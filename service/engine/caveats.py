@@ -84,7 +84,7 @@ def _about_chosen(plan: Plan, lines: list[Line], answer: dict[str, Any]) -> Iter
         ours, theirs = points(round(ours, 3)), points(round(errors[least], 3))
         yield (
             f"Scores estimated by {answer['method']} are off by {ours} on average, those of {least} by "
-            f"{theirs}: it is good for the order of models, not for their scores."
+            f"{theirs}: trust {answer['method']} for the order of models, not for their scores."
         )
 
 

@@ -74,6 +74,15 @@ def test_another_revision_is_another_request(db: Engine, matrix: MatrixRecord) -
     assert (again.revision, job.revision) == (2, 1)
 
 
+def test_another_release_of_the_engine_is_another_request(
+    db: Engine, matrix: MatrixRecord, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Case E20: a cached answer is that of these data, these settings and this code."""
+    ask(db, matrix, seed=5)
+    monkeypatch.setattr("service.jobs.submit.ENGINE_VERSION", "another")
+    assert ask(db, matrix, seed=5)[1]
+
+
 def test_a_cancelled_request_can_be_asked_again(db: Engine, matrix: MatrixRecord) -> None:
     job, _ = ask(db, matrix, seed=5)
     with db.begin() as conn:
