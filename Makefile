@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 FROM := $(if $(wildcard wheels),--no-index --find-links wheels)
 
-.PHONY: docs demo serve test bench paper openapi lock wheels setup clean
+.PHONY: docs demo serve test bench chaos paper openapi lock wheels setup clean
 
 demo: $(VENV)/.runtime
 	@$(BIN)/tastetest demo
@@ -22,6 +22,10 @@ setup: $(VENV)/.dev
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m tests.bench
+
+# For example: make chaos ARGS="--seconds 20 --jobs 60 --seed 7"
+chaos: $(VENV)/.dev
+	$(BIN)/python -m tests.chaos $(ARGS)
 
 paper: $(VENV)/.dev
 	$(BIN)/python -m tests.paper

@@ -17,8 +17,6 @@ from service.store.parts import PartKey
 
 # As many as one run takes on; the next comes soon.
 BATCH = 500
-# While rings wait in Redis their parts are not forgotten, only late: then ring again this much later.
-PATIENCE = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +38,13 @@ def reconcile(engine: Engine, bell: Bell, settings: Settings) -> Report | None:
         for job_id in parts.overdue(guard, BATCH):
             with engine.begin() as conn:
                 life.expire(conn, job_id)
-        older = timedelta(seconds=settings.requeue_seconds) * (PATIENCE if bell.waiting() else 1)
+        waiting = bell.waiting()
         with engine.begin() as conn:
-            unheard = parts.unheard(conn, older=older, limit=BATCH)
+            fresh, rung = parts.ready(conn)
+            # As many as were lost, not all that are late: a long queue must not fill with doubled rings.
+            limit = min(BATCH, fresh + max(0, rung - waiting))
+            older = timedelta(seconds=settings.requeue_seconds)
+            unheard = parts.unheard(conn, older=older, limit=limit)
             upkeep.count(conn, expired=len(lost), rung=len(unheard))
             mail = webhooks.any_due(conn)
         chores.do_what_is_due(engine, settings)

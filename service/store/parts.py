@@ -169,14 +169,24 @@ def overdue(conn: Connection, limit: int) -> list[str]:
     return list(conn.scalars(late.limit(limit)))
 
 
+def ready(conn: Connection) -> tuple[int, int]:
+    """How many parts could be taken now: those nobody was rung for, and those somebody was."""
+    p = parts.c
+    rung = func.count(p.rung_at)
+    row = conn.execute(
+        select(func.count() - rung, rung).where(p.status == "queued", p.available_at <= func.now())
+    ).one()
+    return row[0], row[1]
+
+
 def unheard(conn: Connection, *, older: timedelta, limit: int) -> list[tuple[str, int]]:
-    """Ready parts for which nobody was rung, or long ago; they count as rung now."""
+    """Ready parts for which nobody was rung, then those rung longest ago; they count as rung now."""
     p = parts.c
     stale = (
         select(p.job_id, p.index)
         .where(p.status == "queued", p.available_at <= func.now())
         .where(or_(p.rung_at.is_(None), p.rung_at < func.now() - older))
-        .order_by(p.job_id, p.index)
+        .order_by(p.rung_at.nulls_first(), p.job_id, p.index)
         .limit(limit)
         .with_for_update(skip_locked=True)
         .cte("stale")

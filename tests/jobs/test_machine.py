@@ -27,7 +27,7 @@ from service.engine.matrix import Matrix
 from service.errors import Conflict
 from service.jobs import life
 from service.jobs.bell import Bell
-from service.jobs.reconcile import PATIENCE, reconcile
+from service.jobs.reconcile import reconcile
 from service.jobs.submit import submit
 from service.settings import Settings
 from service.store import invariants, jobs, matrices, parts
@@ -224,7 +224,7 @@ class Life(RuleBasedStateMachine):
         with self.engine.connect() as conn:
             dead = "SELECT count(*) FROM parts WHERE status = 'running' AND lease_until < clock.now()"
             assert conn.scalar(text(dead)) == 0
-            grace = timedelta(seconds=SETTINGS.requeue_seconds * PATIENCE)
+            grace = timedelta(minutes=1)
             assert invariants.violations(conn, invariants.JOBS, patience=grace) == {}
 
     @invariant()
