@@ -7,11 +7,10 @@ from array import array
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from service.ingest import scores
 from service.ingest.options import Options
-from service.ingest.records import Block
+from service.ingest.records import Block, Floats
 from service.ingest.upload import ERRORED, NOT_RUN, SCORED, UNSCORED
 
 __all__ = ["ERRORED", "NOT_RUN", "SCORED", "UNSCORED", "Answers", "is_scalar", "number", "right_choice"]
@@ -23,7 +22,7 @@ def is_scalar(value: object) -> bool:
     """Whether a metric's value could be one example's score."""
     if isinstance(value, str):
         return scores.is_number(value) or value.lower() in ("true", "false", "nan")
-    return value is None or isinstance(value, bool | int | float)
+    return value is None or isinstance(value, float | int)
 
 
 def number(value: object, options: Options) -> float:
@@ -90,6 +89,18 @@ class Answers:
         self._repeats.append(repeat)
         self._confidences.append(confidence)
 
+    def extend(
+        self, names: Sequence[str], values: array[float], rows: array[int], confidences: Floats
+    ) -> None:
+        """Many first answers; NaN is unscored."""
+        scores = np.array(values)
+        self.names.extend(names)
+        self._values.extend(values)
+        self._states.frombytes(np.where(np.isnan(scores), UNSCORED, SCORED).astype(np.uint8).tobytes())
+        self._rows.extend(rows)
+        self._repeats.frombytes(bytes(8 * len(names)))
+        self._confidences.frombytes(confidences.tobytes())
+
     def block(self, model: str, source: str, *, task: str = "", unit: str = "record") -> Block:
         """The block of all answers so far."""
         rows = np.array(self._rows, dtype=np.int64)
@@ -109,10 +120,3 @@ class Answers:
             task=task,
             native=self.native or None,
         )
-
-
-def floats(values: object) -> NDArray[np.float64] | None:
-    """A list of numbers, or None when it is anything else."""
-    if not isinstance(values, list) or not all(isinstance(v, int | float) for v in values):
-        return None
-    return np.array(values, dtype=np.float64)

@@ -6,6 +6,7 @@ import contextlib
 import io
 import re
 from collections.abc import Generator, Iterable, Iterator, Sequence
+from functools import partial
 from typing import IO, TYPE_CHECKING, Any
 
 import ijson
@@ -25,6 +26,7 @@ Record = dict[str, Any]
 WHOLE = 16 << 20
 """Documents up to this size are parsed at once; larger ones are streamed."""
 
+_SEARCHED, _EVERY = 1_000, 20
 _DEPTH = 500
 _SPECIAL = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|-?Infinity|NaN', re.DOTALL)
 _WORD = len("-Infinity")
@@ -37,8 +39,9 @@ def records(file: File, limits: Limits, watched: Sequence[str] | None = None) ->
     Parameters
     ----------
     watched : sequence of str, optional
-        Keys that decide what a record means: only lines that show one of them twice are
-        searched for a key given twice, which costs more than parsing. None searches all.
+        Keys that decide what a record means. Searching a line for a key given twice costs
+        more than parsing it, so only lines that show one of these twice are searched, and of
+        a long log only a sample, since its lines come from one writer. None searches all.
 
     Raises
     ------
@@ -48,20 +51,28 @@ def records(file: File, limits: Limits, watched: Sequence[str] | None = None) ->
         A line is longer than `limits.record`.
     """
     quoted = None if watched is None else [b'"%b":' % key.encode() for key in watched]
+    for number, line in _lines(file, limits):
+        try:
+            record = orjson.loads(line)
+        except orjson.JSONDecodeError:
+            record = _parsed(line, f"{file.name}, line {number}")
+        if type(record) is not dict:
+            place = f"{file.name}, line {number}"
+            raise refuse(f"{place}: this is no JSON object", "json_line", [(place, "no object")])
+        sampled = number <= _SEARCHED or number % _EVERY == 0
+        if quoted is None or (sampled and max(map(line.count, quoted), default=0) > 1):
+            strict.check_keys(line, record, f"{file.name}, line {number}")
+        yield number, record
+
+
+def _lines(file: File, limits: Limits) -> Iterator[tuple[int, bytes]]:
+    """The lines that hold something, each with its number."""
     with file.open() as stream:
-        for number, line in enumerate(iter(lambda: stream.readline(limits.record + 1), b""), start=1):
+        for number, line in enumerate(iter(partial(stream.readline, limits.record + 1), b""), start=1):
             if len(line) > limits.record:
                 raise TooLarge(f"{file.name}: line {number} has more than {limits.record:,} bytes")
-            text = line.removeprefix(_BOM) if number == 1 else line
-            if text.isspace():
-                continue
-            place = f"{file.name}, line {number}"
-            record = _parsed(text, place)
-            if not isinstance(record, dict):
-                raise refuse(f"{place}: this is no JSON object", "json_line", [(place, "no object")])
-            if quoted is None or any(text.count(key) > 1 for key in quoted):
-                strict.check_keys(text, record, place)
-            yield number, record
+            if not line.isspace():
+                yield number, line.removeprefix(_BOM) if number == 1 else line
 
 
 def document(file: File, limits: Limits) -> object:

@@ -8,7 +8,7 @@ import sys
 from rich.console import Console
 from rich.table import Table
 
-BENCHMARKS = ("latency", "experiments")
+BENCHMARKS = ("latency", "queue", "experiments")
 
 
 def main(names: list[str]) -> int:

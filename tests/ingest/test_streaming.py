@@ -63,7 +63,7 @@ def test_json_lines() -> None:
     data = packed(LM, lm_lines(300))
     upload, mib = peak(lambda: load(data))
     assert report(upload).mean == 0.5
-    assert mib < 8
+    assert mib < 10
 
 
 def test_a_pretty_printed_array() -> None:

@@ -6,16 +6,18 @@ both in the results file beside it where there is one.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
+from array import array
+from collections.abc import Iterator
 
 from service.errors import InvalidUpload
 from service.ingest import choose, documents, names
-from service.ingest.answers import Answers, is_scalar, number, right_choice
+from service.ingest.answers import Answers, is_scalar, number
 from service.ingest.context import Context
 from service.ingest.documents import Record
 from service.ingest.faults import quoted, refuse
+from service.ingest.options import Options
 from service.ingest.readers import lm_eval_results
+from service.ingest.readers.lm_eval_choices import Choices
 from service.ingest.readers.lm_eval_results import Run
 from service.ingest.records import Block
 from service.ingest.sniff import Head
@@ -60,17 +62,18 @@ def read(file: File, context: Context) -> Iterator[Block]:
     for row, record in _records(file, context):
         doc_id, name = record.get("doc_id"), record.get("filter")
         if not isinstance(doc_id, int | str) or not isinstance(name, str | None):
-            raise _no_record(
-                f"{file.name}, record {row}", "no doc_id" if name is None else "no doc_id or filter"
-            )
+            raise _no_record(file, row, "no doc_id" if name is None else "no doc_id or filter")
         if name is None:
             turn = seen.get(doc_id, 0)
             seen[doc_id] = turn + 1
             name = run.filter_name(turn)
         found = filters.get(name)
         if found is None:
-            found = filters[name] = _Filter(_metric(record, run, file, context), run.task)
-        found.add(doc_id, record, row, file, context)
+            found = filters[name] = _Filter(_metric(record, run, file, context), run.task, context.options)
+        if not found.add(doc_id, record, row):
+            raise _no_record(
+                file, row, f"{found.metric} {quoted(str(record.get(found.metric)))}, which is no score"
+            )
     if not filters:
         raise refuse(f"{file.name} holds no records", "no_rows")
     unnamed = any(name.startswith("#") for name in filters)
@@ -86,7 +89,7 @@ def read(file: File, context: Context) -> Iterator[Block]:
 
 def _block(found: _Filter, chosen: str, run: Run, file: File, context: Context) -> Block:
     model = names.model(file, context, run.model)
-    block = found.answers.block(model, file.name, task=run.task, unit="record" if run.is_array else "line")
+    block = found.answers().block(model, file.name, task=run.task, unit="record" if run.is_array else "line")
     block.reported = run.reported(found.metric, chosen)
     block.total, block.ran = run.sizes
     if run.is_worse_higher(found.metric) and context.options.scale is None:
@@ -98,34 +101,48 @@ def _block(found: _Filter, chosen: str, run: Run, file: File, context: Context) 
 
 
 class _Filter:
-    """Answers under one filter."""
+    """Answers under one filter, in columns."""
 
-    def __init__(self, metric: str, task: str) -> None:
-        self.metric, self._task = metric, task
-        self.answers = Answers()
+    def __init__(self, metric: str, task: str, options: Options) -> None:
+        self.metric, self._task, self._options = metric, task, options
+        self._names: list[str] = []
+        self._native: list[int | str] = []
+        self._hashes: list[object] = []
+        self._values = array("d")
+        self._rows = array("q")
+        self._choices = Choices()
 
-    def add(self, doc_id: int | str, record: Record, row: int, file: File, context: Context) -> None:
-        """Take one record in."""
+    def add(self, doc_id: int | str, record: Record, row: int) -> bool:
+        """Take one record in; False when its metric is no score."""
         value = record.get(self.metric)
-        if not is_scalar(value):
-            raise _no_record(
-                f"{file.name}, record {row}", f"{self.metric} {quoted(str(value))}, which is no score"
-            )
-        answers = self.answers
-        score = number(value, context.options)
-        answers.add(f"{self._task}/{doc_id}", score, row, confidence=_confidence(record))
-        answers.native.append(str(doc_id))
+        if type(value) is not float:
+            if not is_scalar(value):
+                return False
+            value = number(value, self._options)
+        self._names.append(f"{self._task}/{doc_id}")
+        self._native.append(doc_id)
+        self._values.append(value)
+        self._rows.append(row)
+        self._choices.add(record)
         if "doc_hash" in record:
-            answers.hashes.append(str(record["doc_hash"]))
+            self._hashes.append(record["doc_hash"])
+        return True
+
+    def answers(self) -> Answers:
+        """All of them."""
+        answers = Answers()
+        answers.extend(self._names, self._values, self._rows, self._choices.confidences())
+        answers.native, answers.hashes = list(map(str, self._native)), list(map(str, self._hashes))
+        return answers
 
 
-def _no_record(place: str, what: str) -> InvalidUpload:
+def _no_record(file: File, row: int, what: str) -> InvalidUpload:
+    place = f"{file.name}, record {row}"
     return refuse(f"{place} has {what}; choose another metric or mend it", "record", [(place, what)])
 
 
 def _records(file: File, context: Context) -> Iterator[tuple[int, Record]]:
-    head = Head.of(file)
-    if head.shape != "array":
+    if Head.of(file).shape != "array":
         yield from documents.records(file, context.limits, _WATCHED)
         return
     for row, record in enumerate(documents.elements(file, context.limits), start=1):
@@ -149,42 +166,3 @@ def _is_prompt(key: str) -> bool:
 
 def _label(file: File, run: Run) -> str:
     return f"{file.name} (task {quoted(run.task)})"
-
-
-def _confidence(record: Record) -> float:
-    """Probability of the right choice, where each response is [log-probability, is greedy]."""
-    responses = record.get("filtered_resps")
-    if not isinstance(responses, list) or len(responses) < 2:
-        return math.nan
-    logprobs = []
-    for response in responses:
-        if not isinstance(response, list) or len(response) != 2:
-            return math.nan
-        try:
-            logprobs.append(float(response[0]))
-        except (TypeError, ValueError):
-            return math.nan
-    return right_choice(logprobs, _gold(record, logprobs))
-
-
-def _gold(record: Record, logprobs: Sequence[float]) -> list[int]:
-    """Index of the right choice: the target, its text among the choices, or what acc implies."""
-    target = str(record.get("target", record.get("truth", ""))).strip()
-    if target.isascii() and target.isdigit():
-        return [int(target)]
-    texts = _continuations(record.get("arguments"))
-    same = [k for k, text in enumerate(texts) if text == target]
-    if len(same) == 1 and len(texts) == len(logprobs):
-        return same
-    acc = record.get("acc")
-    best = max(range(len(logprobs)), key=logprobs.__getitem__)
-    if acc == 1:
-        return [best]
-    return [1 - best] if acc == 0 and len(logprobs) == 2 else []
-
-
-def _continuations(arguments: object) -> list[str]:
-    if isinstance(arguments, dict):
-        arguments = [list(documents.mapping(value).values()) for value in arguments.values()]
-    pairs = documents.sequence(arguments)
-    return [str(pair[1]).strip() for pair in pairs if isinstance(pair, list) and len(pair) > 1]
