@@ -7,9 +7,11 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
+import redis
 import structlog
 from celery import Celery
 from kombu import Connection
+from kombu.exceptions import OperationalError
 
 from service.jobs import broker
 from service.settings import get_settings
@@ -38,7 +40,13 @@ class Bell:
 
     def _send(self, task: str, queue: str, *args: str | int) -> bool:
         try:
-            self._app.send_task(task, args=args, queue=queue, ignore_result=True)
+            try:
+                self._publish(task, queue, args)
+            except OperationalError as error:
+                # A restarted broker has closed the pooled connections; a frozen one is not asked twice.
+                if not isinstance(error.__cause__, redis.ConnectionError):
+                    raise
+                self._publish(task, queue, args)
         except Exception as error:
             # Whatever it was, the reconciler will ring again.
             with self._lock:
@@ -52,6 +60,9 @@ class Bell:
         for job_id, index in parts:
             if not self.ring(job_id, index):
                 return
+
+    def _publish(self, task: str, queue: str, args: tuple[str | int, ...]) -> None:
+        self._app.send_task(task, args=args, queue=queue, ignore_result=True)
 
     def reachable(self) -> bool:
         """Whether Redis answers."""

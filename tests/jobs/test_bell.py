@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from service.jobs.bell import Bell
+from tests.chaos.world import Broker
+
+
+@pytest.fixture
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    made = Broker(tmp_path_factory.mktemp("b"))
+    yield made
+    made.stop()
+
+
+def test_rings_wait_until_they_are_answered(broker: Broker) -> None:
+    bell = Bell(broker.url)
+    assert bell.ring("job")
+    bell.ring_all([("job", 1), ("job", 2)])
+    assert (bell.waiting(), bell.failures) == (3, 0)
+
+
+def test_a_restarted_broker_costs_no_ring(broker: Broker) -> None:
+    bell = Bell(broker.url)
+    assert bell.ring("job")
+    broker.stop()
+    broker.start()
+    assert bell.ring("job")
+    assert (bell.waiting(), bell.failures) == (1, 0)
+
+
+def test_a_dead_broker_is_given_up_at_once(tmp_path: Path) -> None:
+    bell = Bell(f"redis+socket://{tmp_path}/nobody.sock")
+    start = time.monotonic()
+    bell.ring_all([("job", i) for i in range(1000)])
+    assert bell.failures == 1
+    assert bell.waiting() == 0
+    assert not bell.reachable()
+    assert time.monotonic() - start < 5
+
+
+def test_a_frozen_broker_is_given_up_in_seconds(broker: Broker) -> None:
+    bell = Bell(broker.url)
+    assert bell.ring("job")
+    broker.send(signal.SIGSTOP)
+    start = time.monotonic()
+    assert not bell.ring("job")
+    assert time.monotonic() - start < 8
+    broker.send(signal.SIGCONT)
