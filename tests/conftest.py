@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -35,8 +36,9 @@ def shared() -> Path:
 
 
 @pytest.fixture(scope="session")
-def _server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with embedded.postgres(tmp_path_factory.mktemp("postgres")) as url:
+def _server() -> Iterator[str]:
+    # Not in pytest's folder: a second session closes that to the user Postgres runs as under root.
+    with tempfile.TemporaryDirectory(prefix="tastetest-") as folder, embedded.postgres(Path(folder)) as url:
         # A test's database need not outlive the machine, and disks differ in what a flush costs.
         for setting in ("fsync", "synchronous_commit", "full_page_writes"):
             _run(url, f"ALTER SYSTEM SET {setting} = off")

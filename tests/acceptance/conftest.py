@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,9 +13,9 @@ from tests.acceptance.running import Served, serving
 
 
 @pytest.fixture(scope="session")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def served() -> Iterator[Served]:
     """The default stack with one worker process."""
-    with serving("--data-dir", str(tmp_path_factory.mktemp("data"))) as running:
+    with tempfile.TemporaryDirectory(prefix="tastetest-") as folder, serving("--data-dir", folder) as running:
         yield running
 
 
