@@ -22,6 +22,12 @@ _FEW_MODELS_INTENSITY = 0.9
 _DIFFICULTY_PART, _SUBTASK_PART, _SUBTASK_SEEN = 0.2, 0.05, 0.3
 _LARGE = 1 << 19
 
+CAUTION = 10.0
+"""For choosing: the few examples with the largest loadings among many owe more to luck than
+shrinkage allows for, since loadings err together, through the one factor they are loadings on."""
+# The structure was estimated with the models that then judge it, left out one by one.
+_JUDGES = 5
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Covariance:
@@ -45,16 +51,30 @@ class Covariance:
 
 
 def covariance(
-    source: Source, observed: NDArray[np.bool_] | None = None, share: float | None = None
+    source: Source,
+    observed: NDArray[np.bool_] | None = None,
+    share: float | None = None,
+    caution: float = 0.0,
 ) -> Covariance:
-    """The estimated covariance; `share` is the intensity if it is known already."""
+    """The estimated covariance.
+
+    Parameters
+    ----------
+    source : Source
+    observed : ndarray of bool, shape (S, N), optional
+        False where a score is missing.
+    share : float, optional
+        The intensity, if it is known already.
+    caution : float
+        For choosing by it: see `loadings`.
+    """
     scores = source.scores.astype(np.float64)
     if observed is not None:
         scores = _complete(scores, observed)
     known = moments(scores)
     deviation = np.sqrt(known.variance)
     standard, varied = standardise(scores)
-    general = loadings(standard, varied)
+    general = loadings(standard, varied, caution)
     structure = _structure(source, scores, known.mean, general * deviation)
     noise = (1 - general**2) * known.variance
     residuals = standard * deviation
@@ -63,6 +83,7 @@ def covariance(
         share = _FEW_MODELS_INTENSITY
         if models > 3 and varied.any():
             share = intensity(residuals[:, varied], structure[varied], noise[varied])
+            share = 1 - (1 - share) * max(1 - _JUDGES / models, 0.0)
     factor = np.hstack((residuals.T * np.sqrt((1 - share) / models), structure * np.sqrt(share)))
     return Covariance(
         mean=known.mean,

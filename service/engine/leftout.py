@@ -96,10 +96,10 @@ class Folds:
     intensity : float
         As found with all of them.
     choosing : callable
-        Covariance → Chooser.
+        Source → Chooser.
     """
 
-    def __init__(self, source: Source, intensity: float, choosing: Callable[[Covariance], Chooser]) -> None:
+    def __init__(self, source: Source, intensity: float, choosing: Callable[[Source], Chooser]) -> None:
         self._source, self._intensity, self._choosing = source, intensity, choosing
         self._found: dict[int, LeftOut] = {}
 
@@ -111,9 +111,8 @@ class Folds:
         return [self._fold(np.sort(order[first::count])) for first in range(count)]
 
     def _fold(self, rows: NDArray[np.int64]) -> Fold:
-        others = np.delete(self._source.scores, rows, axis=0)
-        known = covariance(Source(others, self._source.strata), share=self._intensity)
-        return Fold(rows, known, self._choosing(known))
+        others = Source(np.delete(self._source.scores, rows, axis=0), self._source.strata)
+        return Fold(rows, covariance(others, share=self._intensity), self._choosing(others))
 
     def left_out(self, size: int) -> LeftOut:
         """Every source model as seen by the others, from `size` < N examples."""

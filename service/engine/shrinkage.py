@@ -17,9 +17,9 @@ Floats = NDArray[np.float64]
 
 ASSUMED_CORRELATION = 0.3
 """Of two examples, where one or two models cannot tell."""
-# Loadings err together, through the one factor they are loadings on; this many models' worth (measured).
-_SHARED_NOISE = 8
 _LEAST_SHARE = 0.05
+_LEAST_KEPT = 0.01
+"""Of differences between loadings: they still decide between examples that are otherwise equal."""
 _LEAST_VARIANCE = 1e-6
 _LARGEST_LOADING = 0.97
 _INTENSITIES = np.array(
@@ -79,11 +79,18 @@ def standardise(scores: Floats) -> tuple[Floats, NDArray[np.bool_]]:
     return (scores - scores.mean(axis=0)) / np.where(varied, spread, np.inf), varied
 
 
-def loadings(standard: Floats, varied: NDArray[np.bool_]) -> Floats:
+def loadings(standard: Floats, varied: NDArray[np.bool_], caution: float = 0.0) -> Floats:
     """Correlation of each example with the general factor, shrunk towards their mean; shape (N,).
 
     From each example's mean correlation with the others. All 0 when that is not positive
     on average: then there is no general factor.
+
+    Parameters
+    ----------
+    standard : ndarray of float64, shape (S, N)
+    varied : ndarray of bool, shape (N,)
+    caution : float
+        Shrink further, by caution / S.
     """
     models, count = len(standard), int(varied.sum())
     if models < 3:
@@ -98,7 +105,7 @@ def loadings(standard: Floats, varied: NDArray[np.bool_]) -> Floats:
         return np.zeros(len(varied))
     products -= products.mean(axis=1, keepdims=True)
     kept = _share(float(mean.var()), float(products.var(axis=0).mean()) / (models - 1))
-    kept *= max(1 - _SHARED_NOISE / models, 0.0)
+    kept *= max(1 - caution / models, _LEAST_KEPT)
     shrunk = common + kept * (mean - common)
     pairs = (shrunk.sum() ** 2 - (shrunk**2).sum()) / (count * (count - 1))
     shrunk *= np.sqrt(common / pairs) if pairs > 0 else 0.0

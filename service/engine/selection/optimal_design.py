@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.engine import blp
-from service.engine.covariance import Covariance
+from service.engine.covariance import CAUTION, covariance
 from service.engine.errors import Unsuitable
 from service.engine.greedy import Greedy
 from service.engine.leftout import LEAST_MODELS, Folds, Spread, correction, spread
@@ -106,8 +106,8 @@ class FittedDesign:
     def __init__(self, design: OptimalDesign, source: Source) -> None:
         self._design, self._source = design, source
         self._blp = blp.fit(source)
-        self._order = self._greedy(self._blp.covariance)
-        self._folds = Folds(source, self._blp.covariance.intensity, lambda c: self._greedy(c).first)
+        self._order = self._greedy(source)
+        self._folds = Folds(source, self._blp.covariance.intensity, lambda part: self._greedy(part).first)
         self._predictors: dict[bytes, Predictor] = {}
 
     def pick(self, size: int) -> Subset:
@@ -130,7 +130,7 @@ class FittedDesign:
         """
         if self._design.budget is None:
             raise Unsuitable("there is no budget to spend")
-        chosen = self._greedy(self._blp.covariance).within(self._design.budget)
+        chosen = self._greedy(self._source).within(self._design.budget)
         if not len(chosen):
             raise Unsuitable(f"a budget of {self._design.budget:g} does not pay for one example")
         return self._subset(chosen)
@@ -175,11 +175,11 @@ class FittedDesign:
     def _judged(self, subset: Subset) -> int:
         return max(min(len(subset.indices), _FOLD_SIZE, self._order.most), self._order.least, 1)
 
-    def _greedy(self, covariance: Covariance) -> Greedy:
+    def _greedy(self, source: Source) -> Greedy:
         allowed = np.ones(self._source.n_examples, dtype=bool)
         allowed[self._design.exclude] = False
         return Greedy(
-            covariance,
+            covariance(source, share=self._blp.covariance.intensity, caution=CAUTION),
             self._source.strata,
             include=self._design.include,
             allowed=allowed,
