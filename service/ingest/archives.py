@@ -7,6 +7,7 @@ import io
 import struct
 import tarfile
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from typing import IO, TYPE_CHECKING, cast
 
@@ -59,7 +60,7 @@ class Zip:
         self.entries = {info.filename: info for info in infos}
 
     def open(self, entry: str) -> IO[bytes]:
-        """A stream of the entry's content, never longer than the directory says.
+        """A stream of the entry's content.
 
         Raises
         ------
@@ -82,15 +83,19 @@ class Zip:
         TooLarge
             It is larger than `most` bytes.
         """
-        if self.entries[entry].file_size > most:
+        info = self.entries[entry]
+        if info.file_size > most:
             raise TooLarge(
                 f"{self._name}: {entry} has more than {most:,} bytes, the most this service reads at once"
             )
         with self.open(entry) as stream:
             try:
-                return stream.read(most)
+                data = stream.read(info.file_size + 1)
+                if len(data) != info.file_size or zlib.crc32(data) != info.CRC:
+                    raise zipfile.BadZipFile("its content is not what the directory says")
             except BROKEN as error:
                 raise broken(f"{self._name}: {entry}", error) from None
+        return data
 
     def _zstd(self, info: zipfile.ZipInfo) -> IO[bytes]:
         self._stream.seek(info.header_offset)

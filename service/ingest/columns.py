@@ -96,8 +96,9 @@ def long(names: Sequence[str], options: Options) -> Long | None:
         Several columns could hold the score.
     """
     lower = {name.strip().lower(): name for name in reversed(names)}
-    models = [lower[name] for name in lower if name in MODEL]
-    examples = [lower[name] for name in lower if name in EXAMPLE] or [lower[n] for n in ("id",) if n in lower]
+    models = [name for name in names if name.strip().lower() in MODEL]
+    examples = [name for name in names if name.strip().lower() in EXAMPLE]
+    examples = examples or [name for name in names if name.strip().lower() == "id"]
     if len(examples) != 1 or len(models) > 1 or not (models or options.model):
         return None
     model = models[0] if models else None
@@ -112,7 +113,12 @@ def long(names: Sequence[str], options: Options) -> Long | None:
     optional = {role: next((lower[n] for n in also if n in lower), None) for role, also in _OPTIONAL.items()}
     if options.subtask is not None:
         optional["subtask"] = names[named(names, options.subtask)]
-    return Long(model, examples[0], candidates[0], **optional)
+    roles = Long(model, examples[0], candidates[0], **optional)
+    for name in roles.used:
+        if names.count(name) > 1:
+            detail = f"the column {quoted(name)} is there {names.count(name)} times; keep one"
+            raise refuse(detail, "duplicate_column", [("header", quoted(name))])
+    return roles
 
 
 def wide(names: Sequence[str], options: Options) -> Wide:

@@ -26,6 +26,7 @@ class Context:
     files: Mapping[str, File]
     warnings: list[str] = field(default_factory=list)
     tasks: list[str] = field(default_factory=list)
+    _told: set[str] = field(default_factory=set)
     _memory: dict[str, object] = field(default_factory=dict)
     _numbers: dict[str, int] = field(default_factory=dict)
     _counts: dict[str, int] = field(default_factory=dict)
@@ -38,9 +39,10 @@ class Context:
         """The file of this name in the same folder."""
         return self.files.get(posixpath.join(posixpath.dirname(file.name), basename))
 
-    def warn(self, text: str) -> None:
-        """Tell the caller once."""
-        if text not in self.warnings:
+    def warn(self, text: str, once: str | None = None) -> None:
+        """Tell the caller; of the same text, or of all with the same `once`, only the first."""
+        if (once or text) not in self._told:
+            self._told.add(once or text)
             self.warnings.append(text)
 
     def remember(self, key: str, make: Callable[[], object]) -> object:

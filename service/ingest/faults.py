@@ -14,6 +14,11 @@ def refuse(detail: str, code: str, places: Iterable[tuple[str, str]] = ()) -> In
     return InvalidUpload(detail, [Fault(p, code, m) for p, m in places] or [Fault("", code, detail)])
 
 
+def many(n: int, noun: str) -> str:
+    """A number and its noun, in the singular or plural: "1 cell", "2 cells"."""
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
+
+
 def quoted(name: str, width: int = 80) -> str:
     """A name as people see it: quoted, escaped, cut."""
     text = repr(name)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from service.engine.matrix import Matrix
 from service.errors import Fault, TooLarge
 from service.ingest import look
-from service.ingest.faults import SHOWN, quoted, refuse
+from service.ingest.faults import SHOWN, many, quoted, refuse
 from service.ingest.options import Limits, Options
 from service.ingest.upload import (
     ERRORED,
@@ -23,6 +23,8 @@ from service.ingest.upload import (
     Native,
     Upload,
 )
+
+MOST_WARNINGS = 100
 
 
 def finish(grid: Grid, form: str, options: Options, limits: Limits) -> Upload:
@@ -47,7 +49,7 @@ def finish(grid: Grid, form: str, options: Options, limits: Limits) -> Upload:
     if gone is not None and counted:
         grid.values = grid.values.copy()
         grid.values[gone] = 0
-        warnings.append(f"{int(gone.sum())} missing cells count as wrong, as missing=zero asks")
+        warnings.append(f"{many(int(gone.sum()), 'missing cell')} counted as wrong, as missing=zero asks")
     matrix = Matrix.build(
         grid.models,
         grid.examples,
@@ -63,13 +65,21 @@ def finish(grid: Grid, form: str, options: Options, limits: Limits) -> Upload:
     return Upload(
         matrix=matrix,
         format=form,
-        warnings=tuple(warnings),
+        name=grid.name,
+        warnings=_capped(warnings),
         models=_reports(matrix, states, grid.reported),
         states=states,
         repeats=None if grid.repeats is None else grid.repeats[np.ix_(rows, columns)],
         native=None if grid.native is None else _ordered(grid.native, columns),
         hashes=None if grid.hashes is None else tuple(grid.hashes[j] for j in columns),
     )
+
+
+def _capped(warnings: list[str]) -> tuple[str, ...]:
+    """As many warnings as anyone reads."""
+    if len(warnings) <= MOST_WARNINGS:
+        return tuple(warnings)
+    return (*warnings[:MOST_WARNINGS], f"and {len(warnings) - MOST_WARNINGS} more warnings")
 
 
 def _missing(matrix: Matrix, states: NDArray[np.uint8] | None) -> list[str]:
@@ -80,7 +90,7 @@ def _missing(matrix: Matrix, states: NDArray[np.uint8] | None) -> list[str]:
     why = ", ".join(f"{n} {name.replace('_', ' ')}" for name, n in counts.items() if n)
     i, j = np.argwhere(matrix.missing)[0].tolist()
     first = f"model {quoted(matrix.models[i])}, example {quoted(matrix.examples[j])}"
-    return [f"{matrix.missing_cells} of {matrix.missing.size} cells have no score ({why}), first {first}"]
+    return [f"cells without a score: {matrix.missing_cells} of {matrix.missing.size} ({why}), first {first}"]
 
 
 def _check_size(grid: Grid, limits: Limits) -> None:
@@ -103,9 +113,10 @@ def _refuse_missing(grid: Grid, gone: NDArray[np.bool_]) -> Exception:
         (f"model {quoted(grid.models[i])}, example {quoted(grid.examples[j])}", "no score")
         for i, j in cells[:SHOWN].tolist()
     ]
+    where = f"{many(int(gone.any(axis=1).sum()), 'model')} and {many(int(gone.any(axis=0).sum()), 'example')}"
     detail = (
-        f"{len(cells)} cells have no score, in {int(gone.any(axis=1).sum())} models and "
-        f"{int(gone.any(axis=0).sum())} examples, first {places[0][0]}; send missing=keep or missing=zero"
+        f"{many(len(cells), 'cell')} without a score, in {where}, first {places[0][0]}; "
+        "send missing=keep or missing=zero"
     )
     return refuse(detail, "missing", places)
 
@@ -127,6 +138,8 @@ def _reports(
     ]
     if states is not None:
         count = [(states == state).sum(axis=1) for state in range(len(STATES))]
+    right = matrix.scores.sum(axis=1, dtype=np.float64)
+    size = len(matrix.examples)
     return tuple(
         ModelReport(
             model=model,
@@ -135,6 +148,7 @@ def _reports(
             unscored=int(count[UNSCORED][i]),
             not_run=int(count[NOT_RUN][i]),
             mean=None if np.isnan(mean) else float(mean),
+            bounds=(float(right[i] / size), float((right[i] + size - count[SCORED][i]) / size)),
             reported=reported.get(model),
         )
         for i, (model, mean) in enumerate(zip(matrix.models, matrix.accuracies, strict=True))

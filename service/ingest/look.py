@@ -37,7 +37,7 @@ def _constant(matrix: Matrix) -> Iterator[str]:
     if constant.size:
         shown = listed([matrix.examples[j] for j in constant.tolist()], 3)
         yield (
-            f"{constant.size} of {len(matrix.examples)} examples have one and the same score for all models "
+            f"examples with one and the same score for all models: {constant.size} of {len(matrix.examples)} "
             f"({shown}); they tell no two models apart"
         )
 
@@ -51,7 +51,7 @@ def _identical(matrix: Matrix) -> Iterator[str]:
     if same:
         count = sum(len(group) - 1 for group in same)
         shown = "; ".join(" = ".join(quoted(name) for name in group[:3]) for group in same[:3])
-        yield f"{count} models have exactly the scores of another ({shown}); are they different models?"
+        yield f"models with exactly the scores of another: {count} ({shown}); are they different models?"
 
 
 def item_rest(matrix: Matrix) -> NDArray[np.float64]:
@@ -114,7 +114,7 @@ def _mislabelled(matrix: Matrix) -> Iterator[str]:
         flagged = np.flatnonzero(usable)[order[: passing[-1] + 1]]
         shown = listed([matrix.examples[j] for j in flagged.tolist()])
         yield (
-            f"{flagged.size} examples go against the rest (negative item–rest correlation: {shown}); "
+            f"examples that go against the rest: {flagged.size} (negative item–rest correlation: {shown}); "
             "better models fail them, so their labels may be wrong"
         )
 
@@ -123,7 +123,7 @@ def _repeated(matrix: Matrix, hashes: Sequence[str | None] | None) -> Iterator[s
     known = [h for h in hashes or () if h is not None]
     again = len(known) - len(set(known))
     if again:
-        yield f"{again} of {len(matrix.examples)} examples have the same content as another, under another id"
+        yield f"examples with the content of another under another id: {again} of {len(matrix.examples)}"
 
 
 def _coverage(matrix: Matrix) -> Iterator[str]:

@@ -32,12 +32,14 @@ def model(file: File, context: Context, told: object = None, stem: str | None = 
     if context.options.model is not None:
         return context.options.model
     folder = posixpath.basename(posixpath.dirname(file.name))
-    for name, where in ((stem, "file"), (folder, "folder")):
-        if name:
-            context.warn(
-                f"the name of the model {quoted(name)} is taken from the {where} {quoted(file.name)}"
-            )
-            return name
+    if stem:
+        context.warn(f"models are named after their files, the first {quoted(stem)}", once="named by file")
+        return stem
+    if folder:
+        context.warn(
+            f"models are named after their folders, the first {quoted(folder)}", once="named by folder"
+        )
+        return folder
     detail = (
         f"nothing names the model of {file.name}; send model=, or upload an archive in which the file lies "
         "beside the results file that names it, or in a folder with the model's name"

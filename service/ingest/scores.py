@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from service.engine.matrix import Scores
 from service.errors import InvalidUpload
-from service.ingest.faults import SHOWN, quoted, refuse
+from service.ingest.faults import SHOWN, many, quoted, refuse
 from service.ingest.options import Options, Scale
 from service.ingest.upload import SCORED, UNSCORED
 
@@ -161,7 +161,7 @@ def _no_score(
     odd = [words[k] for k in np.unique(codes[bad]).tolist()]
     detail = (
         f"{places[0][0]}: {places[0][1]}; scores are numbers from 0 to 1, empty, NA or null. "
-        f"{_count(len(cells))} of this kind. Send mapping={offer(odd)} if that is what you mean"
+        f"{many(len(cells), 'cell')} of this kind. Send mapping={offer(odd)} if that is what you mean"
     )
     return refuse(detail, "not_a_score", places)
 
@@ -192,7 +192,7 @@ def _outside(
     mend = _mend(values if gone is None else values[~gone], values[bad], scale)
     detail = (
         f"{places[0][0]}: {places[0][1]} is not between 0 and 1{'' if scale is None else ' after scaling'}. "
-        f"{_count(len(cells))} of this kind. {mend}"
+        f"{many(len(cells), 'cell')} of this kind. {mend}"
     )
     return refuse(detail, "score_out_of_range", places)
 
@@ -211,7 +211,3 @@ def _mend(there: NDArray[np.generic], bad: NDArray[np.generic], scale: Scale | N
     if low >= 0 and high <= 100:
         return f"If these are percentages, send scale=percent; if points, scale=0..{high:g}"
     return "If this is another scale, send scale=worst..best, like 0..10"
-
-
-def _count(n: int) -> str:
-    return f"{n} cell{'' if n == 1 else 's'}"

@@ -24,7 +24,9 @@ class ModelReport:
     scored, errored, unscored, not_run : int
         Examples by state.
     mean : float or None
-        Mean score over the scored examples.
+        Mean score over the scored examples, or over all where the missing ones count as wrong.
+    bounds : tuple of float
+        The mean over all examples if every missing answer were wrong, and if it were right.
     reported : float or None
         The same mean by the tool's own account; None where the log has none.
     """
@@ -35,19 +37,13 @@ class ModelReport:
     unscored: int
     not_run: int
     mean: float | None
+    bounds: tuple[float, float]
     reported: float | None = None
 
     @property
     def missing(self) -> int:
         """Examples without a score, for whatever reason."""
         return self.errored + self.unscored + self.not_run
-
-    @property
-    def bounds(self) -> tuple[float, float]:
-        """The mean over all examples if every missing answer were wrong, and if it were right."""
-        right = (self.mean or 0.0) * self.scored
-        size = self.scored + self.missing
-        return right / size, (right + self.missing) / size
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +69,8 @@ class Upload:
 
     Attributes
     ----------
+    name : str or None
+        What the file itself calls the matrix.
     states : ndarray of uint8, shape (M, N), optional
         Index into `STATES` of each cell; None when every cell is scored.
     repeats : ndarray of uint16, shape (M, N), optional
@@ -84,6 +82,7 @@ class Upload:
 
     matrix: Matrix
     format: str
+    name: str | None
     warnings: tuple[str, ...]
     models: tuple[ModelReport, ...]
     states: NDArray[np.uint8] | None = None
@@ -116,5 +115,6 @@ class Grid:
     embeddings: NDArray[np.float32] | None = None
     hashes: Sequence[str | None] | None = None
     native: Native | None = None
+    name: str | None = None
     reported: dict[str, float] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)

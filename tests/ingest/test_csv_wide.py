@@ -81,9 +81,9 @@ def test_empty_cells_are_missing(blank: str) -> None:
     assert upload.models[0].mean == 1
     assert (upload.models[0].scored, upload.models[0].unscored) == (1, 1)
     assert load(text, missing="zero").models[0].mean == 0.5
-    assert "count as wrong" in load(text, missing="zero").warnings[0]
+    assert "counted as wrong" in load(text, missing="zero").warnings[0]
     refused(
-        text, "1 cells have no score, in 1 models and 1 examples", "model 'a', example 'q1'", missing="reject"
+        text, "1 cell without a score, in 1 model and 1 example", "model 'a', example 'q1'", missing="reject"
     )
 
 

@@ -244,6 +244,7 @@ def test_zstd_entries() -> None:
 def test_versions_and_empty_logs() -> None:
     refused(json.dumps({**head(), "version": 4, "samples": THREE}), "version 4", "reads versions 1 and 2")
     refused(log([]), "holds no samples")
+    refused(log([{"id": 1, "scores": {}, "error": {}}]), "none of the 1 samples", "1 errored")
     refused(zipped({"header.json": "{}", "summaries.json": "[]"}), "holds no samples")
     refused(log([{"epoch": 1}]), "sample 1 of the log has no id")
 

@@ -30,6 +30,7 @@ def test_the_whole_object() -> None:
         )
     )
     matrix = upload.matrix
+    assert upload.name == "tiny"
     assert matrix.models == ("a", "b")
     assert matrix.scores.tolist() == [[0, 0.5], [0, 1]]
     assert matrix.missing is not None
@@ -80,6 +81,8 @@ def test_whole_numbers_are_ids() -> None:
         ({"embeddings": [[1]]}, ["give one vector to each of the 2 examples"]),
         ({"embeddings": [[1e300], [1]]}, ["/embeddings/0 is not finite"]),
         ({"colour": 1}, ["unknown 'colour'"]),
+        ({"name": 3}, ["/name: 3 is no text"]),
+        ({"items": ["a", "b"]}, ["unknown 'items'"]),
     ],
 )
 def test_refusals(changes: dict[str, object], needles: list[str]) -> None:
@@ -129,3 +132,8 @@ def test_strict_json_finds_a_key_twice_at_any_depth(value: object, key: str) -> 
     text = b'{"outer":[%b,{"x":%b}]}' % (orjson.dumps(value), inside)
     with pytest.raises(InvalidUpload, match="occurs twice"):
         strict.loads(text, "x")
+
+
+def test_other_names_for_the_fields() -> None:
+    upload = load('{"models": ["a"], "items": ["q"], "matrix": [[1]]}')
+    assert upload.matrix.examples == ("q",)

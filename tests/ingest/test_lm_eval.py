@@ -76,7 +76,7 @@ def test_model_from_results_file_then_folder() -> None:
     assert report(load_all(files)).model == "org/m"
     upload = load_all({f"runs/org__m/{NAME.format('t')}": log([1, 0, 1])})
     assert report(upload).model == "org__m"
-    assert warned(upload, "'org__m' is taken from the folder")
+    assert warned(upload, "named after their folders, the first 'org__m'")
 
 
 def test_several_models_and_tasks_in_one_zip() -> None:
@@ -220,7 +220,7 @@ def test_gaps_between_models_are_cells_not_run() -> None:
     upload = load_all(files)
     assert report(upload, "b").not_run == 1
     assert cells(upload)["b", "t/39"] is None
-    assert warned(upload, "1 of 80 cells have no score (1 not run)", "model 'b', example 't/39'")
+    assert warned(upload, "cells without a score: 1 of 80 (1 not run)", "model 'b', example 't/39'")
 
 
 def test_another_benchmark_is_refused_with_counts_unless_wanted() -> None:

@@ -37,7 +37,7 @@ def test_constant_examples() -> None:
     scores = spread(np.random.default_rng(1))
     scores[:, 3], scores[:, 5] = 1, 0
     (text,) = look.warnings(build(scores), None)
-    assert text.startswith("2 of 60 examples have one and the same score for all models ('q003', 'q005')")
+    assert text.startswith("examples with one and the same score for all models: 2 of 60 ('q003', 'q005')")
     assert look.warnings(build(scores[:1]), None) == []
 
 
@@ -46,14 +46,14 @@ def test_identical_models() -> None:
     scores[7] = scores[2]
     scores[9] = scores[2]
     (text,) = look.warnings(build(scores), None)
-    assert text.startswith("2 models have exactly the scores of another ('m002' = 'm007' = 'm009')")
+    assert text.startswith("models with exactly the scores of another: 2 ('m002' = 'm007' = 'm009')")
 
 
 def test_mislabelled_examples() -> None:
     scores = spread(np.random.default_rng(1))
     scores[:, 11] = 1 - scores[:, 11]
     (text,) = look.warnings(build(scores), None)
-    assert text.startswith("1 examples go against the rest (negative item–rest correlation: 'q011')")
+    assert text.startswith("examples that go against the rest: 1 (negative item–rest correlation: 'q011')")
 
 
 def test_noise_is_not_called_mislabelled() -> None:
@@ -70,7 +70,7 @@ def test_coverage_and_repeated_content() -> None:
     missing[4, :31] = True
     missing[5, :30] = True
     texts = look.warnings(build(scores, missing), ["h"] * 3 + [f"h{i}" for i in range(57)])
-    assert "2 of 60 examples have the same content as another, under another id" in texts
+    assert "examples with the content of another under another id: 2 of 60" in texts
     assert any("less than half of the examples: 'm004';" in text for text in texts)
 
 

@@ -75,6 +75,11 @@ def test_several_score_columns() -> None:
     assert cells(load(table([("a", "q", 1)], "model,example,rouge"), metric="rouge")) == {("a", "q"): 1}
 
 
+def test_column_names_given_twice() -> None:
+    refused("model,example,score,score\na,q,1,0\n", "the column 'score' is there 2 times")
+    refused("model,Model,example,score\na,b,q,1\n", "nothing says whether the rows")
+
+
 def test_eval_arena_counts() -> None:
     rows = [("hm", "a", "q1", 0.5745454545, 1100, 632), ("hm", "a", "q2", 1, 2, 2)]
     upload = load(table(rows, "benchmark_id,model,example_id,pass1,count,correct"))

@@ -53,6 +53,11 @@ def read(file: File, context: Context) -> Iterator[Block]:
         if not len(samples):
             detail = f"{file.name} holds no samples, only their summary; send the log with its samples"
             raise refuse(detail, "no_samples", [(file.name, "no samples")])
+        if not samples.values:
+            detail = (
+                f"none of the {len(samples)} samples of {file.name} has a score; {samples.errored} errored"
+            )
+            raise refuse(detail, "no_scores", [(file.name, "no scores")])
         yield _block(samples, log, task, file, context)
 
 
@@ -102,6 +107,11 @@ class _Samples:
 
     def __len__(self) -> int:
         return len(self._seen)
+
+    @property
+    def errored(self) -> int:
+        """How many samples failed."""
+        return sum(seen.errored for seen in self._seen)
 
     def add(self, sample: Record, row: int) -> None:
         """Take one sample in."""

@@ -17,11 +17,13 @@ from service.ingest.upload import Grid
 
 REQUIRED = frozenset({"models", "examples", "scores"})
 ALLOWED = REQUIRED | {"name", "subtasks", "confidences", "embeddings"}
+ALSO = {"items": "examples", "matrix": "scores", "responses": "scores"}
+"""Other names of fields, where the field itself is not there."""
 
 
 def matches(document: object) -> bool:
     """Whether this is an object with most of what a matrix needs."""
-    return isinstance(document, dict) and len(REQUIRED & set(document)) >= 2
+    return isinstance(document, dict) and len(REQUIRED & {ALSO.get(key, key) for key in document}) >= 2
 
 
 def from_object(document: object, options: Options, limits: Limits) -> Grid:
@@ -31,7 +33,7 @@ def from_object(document: object, options: Options, limits: Limits) -> Grid:
     examples = ids.settle(_list(fields, "examples"), "example", lambda j: f"/examples/{j}", limits)
     where = scores.Where(lambda i, j: f"/scores/{i}/{j}", lambda i, j: models[i], lambda i, j: examples[j])
     values, states = _cells(_rows(fields["scores"], "scores", models, len(examples)), options, where)
-    grid = Grid(models, examples, values, states)
+    grid = Grid(models, examples, values, states, name=_name(fields.get("name"), limits))
     if fields.get("subtasks") is not None:
         grid.subtasks = per_example(fields["subtasks"], examples, limits)
     if fields.get("confidences") is not None:
@@ -42,9 +44,19 @@ def from_object(document: object, options: Options, limits: Limits) -> Grid:
     return grid
 
 
+def _name(name: object, limits: Limits) -> str | None:
+    if name is None:
+        return None
+    if not isinstance(name, str):
+        raise refuse(f"/name: {name!r} is no text", "name", [("/name", "no text")])
+    ids.check(name, "matrix", "/name", limits)
+    return name
+
+
 def _fields(document: object) -> dict[str, object]:
     if not isinstance(document, dict):
         raise refuse("the JSON is no object with models, examples and scores", "json_shape")
+    document = _canonical(document)
     missing, unknown = REQUIRED - set(document), set(document) - ALLOWED
     if missing or unknown:
         parts = (("lacks", missing), ("has unknown", unknown))
@@ -53,6 +65,11 @@ def _fields(document: object) -> dict[str, object]:
         detail = f"the object {wrong}; its fields are {', '.join(sorted(ALLOWED))}"
         raise refuse(detail, "json_fields", sorted(places)[:20])
     return document
+
+
+def _canonical(document: dict[str, object]) -> dict[str, object]:
+    renamed = {key: ALSO[key] for key in document if key in ALSO and ALSO[key] not in document}
+    return {renamed.get(key, key): value for key, value in document.items()}
 
 
 def _list(document: Mapping[str, object], field: str) -> list[Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
+from itertools import chain
 from typing import NamedTuple
 
 from service.ingest import choose, documents, names
@@ -79,8 +80,10 @@ def _results(file: File, context: Context) -> Iterator[tuple[int, object]]:
     if Head.of(file).has("promptIdx"):
         yield from documents.records(file, context.limits)
         return
-    found = list(documents.elements(file, context.limits, "results", "results"))
-    yield from enumerate(found or documents.elements(file, context.limits, "results"), start=1)
+    new = documents.elements(file, context.limits, "results", "results")
+    first = next(new, None)
+    found = documents.elements(file, context.limits, "results") if first is None else chain([first], new)
+    yield from enumerate(found, start=1)
 
 
 def _row(record: Record, row: int, file: File, context: Context) -> _Row:
