@@ -1,8 +1,8 @@
 """Mean and covariance of a new model's scores over the examples, from the source models.
 
 Σ is the sample covariance shrunk towards a structured one (`shrinkage.intensity`): a
-general factor with a loading for each example, a smaller effect for each range of
-difficulty and one for each subtask, every part itself shrunk (`shrinkage`).
+general factor and one factor for each subtask, with a loading for each example, and a
+smaller effect for each range of difficulty, every part itself shrunk (`shrinkage`).
 """
 
 from __future__ import annotations
@@ -13,13 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.engine.selection.base import Source
-from service.engine.shrinkage import Floats, group_variance, intensity, loadings, moments, standardise
+from service.engine.shrinkage import Floats, group_loadings, intensity, loadings, moments, standardise
 
 _DIFFICULTIES = 10
 _MOST_SUBTASKS = 128
 _FEW_MODELS_INTENSITY = 0.9
-# Variances of a model's group effects: this part of the general factor's own, and of what is seen.
-_DIFFICULTY_PART, _SUBTASK_PART, _SUBTASK_SEEN = 0.2, 0.05, 0.3
+# Variance of effects as parts of the general factor's own: of a difficulty, of a subtask.
+_DIFFICULTY_PART, _SUBTASK_PART = 0.2, 0.05
+# Part of the variance a subtask's factor explains among the sources that new models are trusted to show.
+_SUBTASK_TRUST = 0.5
 _LARGE = 1 << 19
 
 CAUTION = 10.0
@@ -75,7 +77,11 @@ def covariance(
     deviation = np.sqrt(known.variance)
     standard, varied = standardise(scores)
     general = loadings(standard, varied, caution)
-    structure = _structure(source, scores, known.mean, general * deviation)
+    subtasks = int(source.strata.max()) + 1
+    own = np.zeros(len(general))
+    if 1 < subtasks <= _MOST_SUBTASKS:
+        own = group_loadings(standard, varied, general, source.strata, caution)
+    structure = _structure(source.strata, known.mean, general * deviation, own * deviation)
     noise = (1 - general**2) * known.variance
     residuals = standard * deviation
     models = len(scores)
@@ -93,18 +99,18 @@ def covariance(
     )
 
 
-def _structure(source: Source, scores: Floats, mean: Floats, general: Floats) -> Floats:
-    """Factor of the structured part: the general factor, and one column for each group of examples.
+def _structure(strata: NDArray[np.integer], mean: Floats, general: Floats, own: Floats) -> Floats:
+    """Factor of the structured part: the general one, and one column for each group of examples.
 
     A poor model fails easy examples that every source model passes, and no linear
     prediction from hard ones says so: the difficulty effects make the design look.
     """
-    spread = float(general.mean()) ** 2
-    columns = [general[:, None], _effects(difficulties(mean), _DIFFICULTY_PART * spread)]
-    subtasks = int(source.strata.max()) + 1
-    if 1 < subtasks <= _MOST_SUBTASKS:
-        seen = group_variance(scores, source.strata)
-        columns.append(_effects(source.strata, _SUBTASK_SEEN * seen + _SUBTASK_PART * spread))
+    spread = abs(float(general.mean()))
+    tenths, subtasks = _indicators(difficulties(mean)), _indicators(strata)
+    columns = [general[:, None], np.sqrt(_DIFFICULTY_PART) * spread * tenths]
+    if own.any():
+        columns += [np.sqrt(_SUBTASK_TRUST) * own[:, None] * subtasks]
+        columns += [np.sqrt(_SUBTASK_PART) * spread * subtasks]
     factor = np.hstack(columns)
     return np.asarray(factor[:, factor.any(axis=0)])
 
@@ -115,8 +121,8 @@ def difficulties(mean: Floats) -> NDArray[np.int64]:
     return np.unique(np.searchsorted(edges, mean, side="right"), return_inverse=True)[1].astype(np.int64)
 
 
-def _effects(groups: NDArray[np.integer], variance: float) -> Floats:
-    return np.asarray(np.sqrt(variance) * (groups[:, None] == np.arange(groups.max() + 1)))
+def _indicators(groups: NDArray[np.integer]) -> NDArray[np.bool_]:
+    return np.asarray(groups[:, None] == np.arange(groups.max() + 1))
 
 
 def _complete(scores: Floats, observed: NDArray[np.bool_]) -> Floats:

@@ -97,8 +97,7 @@ def loadings(standard: Floats, varied: NDArray[np.bool_], caution: float = 0.0) 
         return np.full(len(varied), np.sqrt(ASSUMED_CORRELATION))
     if count < 3:
         return np.zeros(len(varied))
-    z = standard[:, varied]
-    products = z * ((z.sum(axis=1, keepdims=True) - z) / (count - 1))
+    products = _with_others(standard[:, varied])
     mean = products.mean(axis=0)
     common = float(mean.mean())
     if common <= 0:
@@ -106,49 +105,71 @@ def loadings(standard: Floats, varied: NDArray[np.bool_], caution: float = 0.0) 
     products -= products.mean(axis=1, keepdims=True)
     kept = _share(float(mean.var()), float(products.var(axis=0).mean()) / (models - 1))
     kept *= max(1 - caution / models, _LEAST_KEPT)
-    shrunk = common + kept * (mean - common)
-    pairs = (shrunk.sum() ** 2 - (shrunk**2).sum()) / (count * (count - 1))
-    shrunk *= np.sqrt(common / pairs) if pairs > 0 else 0.0
+    shrunk = _scaled(common + kept * (mean - common), common)
     every = np.full(len(varied), shrunk.mean())
     every[varied] = shrunk
     return np.asarray(np.clip(every, -_LARGEST_LOADING, _LARGEST_LOADING))
 
 
-def group_variance(scores: Floats, groups: NDArray[np.integer]) -> float:
-    """Variance of models' means on a group of examples beyond noise and their overall mean.
+def group_loadings(
+    standard: Floats,
+    varied: NDArray[np.bool_],
+    general: Floats,
+    groups: NDArray[np.integer],
+    caution: float = 0.0,
+) -> Floats:
+    """Correlation of each example with a factor of its own group, beside the general one; shape (N,).
 
-    Pooled over groups of at least two examples; never below 0.
+    As `loadings`, from mean correlations within the group less what the general factor
+    makes of them. How strong a group's factor is, is drawn half way to the groups' mean; how
+    far its examples differ, by what all groups show. 0 in groups of fewer than three examples.
 
     Parameters
     ----------
-    scores : ndarray of float64, shape (S, N)
+    standard : ndarray of float64, shape (S, N)
+    varied : ndarray of bool, shape (N,)
+    general : ndarray of float64, shape (N,)
+        Loadings on the general factor.
     groups : ndarray of int, shape (N,)
-        0 … K−1.
+    caution : float
     """
-    models = len(scores)
-    sizes = np.bincount(groups)
-    if models < 3 or sizes.max() < 2:
-        return 0.0
-    deviations = scores - scores.mean(axis=0)
-    sums, squares = (by_group(values, groups, len(sizes)) for values in (deviations, deviations**2))
-    counts = np.maximum(sizes, 1)
-    means = sums / counts
-    noise = (squares / counts - means**2).mean(axis=0) / np.maximum(sizes - 1, 1)
-    overall = deviations.mean(axis=1)
-    if (total := float(overall @ overall)) > 0:
-        means = means - np.outer(overall, overall @ means / total)
-    effects = (means**2).sum(axis=0) / (models - 2) - noise
-    return max(float(np.average(effects, weights=np.where(sizes > 1, sizes, 0))), 0.0)
+    found = np.zeros(len(varied))
+    parts = [np.flatnonzero(varied & (groups == k)) for k in range(int(groups.max()) + 1)]
+    parts = [part for part in parts if len(part) > 2]
+    if len(standard) < 3 or not parts:
+        return found
+    means, noises = zip(*(_beside_general(standard[:, p], general[p]) for p in parts), strict=True)
+    spread = float(np.mean([mean.var() for mean in means]))
+    kept = _share(spread, float(np.mean(noises))) * max(1 - caution / len(standard), _LEAST_KEPT)
+    pooled = max(float(np.mean([mean.mean() for mean in means])), 0.0)
+    for part, mean in zip(parts, means, strict=True):
+        common = (pooled + max(float(mean.mean()), 0.0)) / 2
+        drawn = _scaled(common + kept * (mean - mean.mean()), common)
+        found[groups == groups[part[0]]] = drawn.mean()
+        found[part] = drawn
+    return np.asarray(np.clip(found, -_LARGEST_LOADING, _LARGEST_LOADING))
 
 
-def by_group(values: Floats, groups: NDArray[np.integer], count: int) -> Floats:
-    """Sums over the examples of each group, shape (S, K)."""
-    order = np.argsort(groups, kind="stable")
-    starts = np.searchsorted(groups[order], np.arange(count))
-    filled = np.diff(np.append(starts, len(groups))) > 0
-    sums = np.zeros((len(values), count))
-    sums[:, filled] = np.add.reduceat(values[:, order], starts[filled], axis=1)
-    return sums
+def _beside_general(standard: Floats, general: Floats) -> tuple[Floats, float]:
+    """Mean correlation of each example of a group with the others beyond the general factor; its noise."""
+    products = _with_others(standard)
+    expected = general * (general.sum() - general) / (len(general) - 1)
+    mean = products.mean(axis=0) - expected
+    products -= products.mean(axis=1, keepdims=True)
+    return mean, float(products.var(axis=0).mean()) / (len(standard) - 1)
+
+
+def _with_others(standard: Floats) -> Floats:
+    """Product of each score with the mean of the model's others, shape (S, N)."""
+    sums = standard.sum(axis=1, keepdims=True)
+    return np.asarray(standard * ((sums - standard) / (standard.shape[1] - 1)))
+
+
+def _scaled(drawn: Floats, common: float) -> Floats:
+    """Loadings in these proportions whose mean product over pairs is `common`."""
+    count = len(drawn)
+    pairs = float(drawn.sum() ** 2 - (drawn**2).sum()) / (count * (count - 1))
+    return drawn * np.sqrt(common / pairs) if pairs > 0 else np.zeros(count)
 
 
 def intensity(residuals: Floats, factor: Floats, noise: Floats) -> float:

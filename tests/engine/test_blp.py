@@ -10,7 +10,7 @@ from service.engine.covariance import Covariance, covariance, difficulties
 from service.engine.leftout import LeftOut, correction, spread
 from service.engine.predictor import predictor
 from service.engine.selection.base import Source
-from service.engine.shrinkage import by_group, group_variance, intensity, loadings, moments, standardise
+from service.engine.shrinkage import group_loadings, intensity, loadings, moments, standardise
 
 
 def source(scores, strata=None):
@@ -201,20 +201,26 @@ def test_loadings_are_recovered_and_drawn_together_when_models_are_few():
     assert loadings(*standardise(rng.normal(size=(200, 100)))) == pytest.approx(0, abs=0.2)
 
 
-def test_group_variance_is_found_and_is_nought_without_groups():
+def test_loadings_on_the_factors_of_groups_are_recovered_beside_the_general_one():
     rng = np.random.default_rng(2)
-    groups = np.repeat(np.arange(6), 40)
-    effects = rng.normal(scale=0.2, size=(400, 6))[:, groups]
-    noise = rng.normal(scale=0.5, size=(400, 240))
+    groups = np.repeat(np.arange(5, dtype=np.int32), 40)
+    general, own = rng.uniform(0.2, 0.5, 200), rng.uniform(0.1, 0.8, 200)
+    skills = rng.normal(size=(1500, 5))[:, groups]
+    noise = rng.normal(size=(1500, 200)) * np.sqrt(1 - general**2 - own**2)
+    standard, varied = standardise(rng.normal(size=(1500, 1)) * general + skills * own + noise)
 
-    # the models' overall mean takes one of the six dimensions with it
-    assert group_variance(effects + noise, groups) == pytest.approx(0.04 * 5 / 6, rel=0.1)
-    assert group_variance(noise, groups) < 0.001
+    found = group_loadings(standard, varied, general, groups)
+
+    assert np.corrcoef(found, own)[0, 1] > 0.95
+    assert np.abs(found - own).mean() < 0.06
+    few = group_loadings(*standardise(noise[:12]), np.zeros(200), groups)
+    assert np.abs(few).mean() < 0.2
 
 
-def test_sums_by_group_allow_empty_groups_and_any_order():
-    values = np.arange(10.0).reshape(2, 5)
-    assert by_group(values, np.array([2, 0, 2, 3, 0]), 5).tolist() == [[5, 0, 2, 3, 0], [15, 0, 12, 8, 0]]
+def test_groups_of_one_or_two_examples_have_no_factor():
+    standard, varied = standardise(np.random.default_rng(0).normal(size=(20, 7)))
+    found = group_loadings(standard, varied, np.zeros(7), np.array([0, 1, 1, 2, 2, 2, 2]))
+    assert found[:3].tolist() == [0, 0, 0]
 
 
 def test_intensity_maximises_the_likelihood_of_left_out_models():
