@@ -34,14 +34,14 @@ def test_a_restarted_broker_costs_no_ring(broker: Broker) -> None:
     assert (bell.waiting(), bell.failures) == (1, 0)
 
 
-def test_a_dead_broker_is_given_up_at_once(tmp_path: Path) -> None:
+def test_a_dead_broker_is_given_up_in_seconds(tmp_path: Path) -> None:
     bell = Bell(f"redis+socket://{tmp_path}/nobody.sock")
     start = time.monotonic()
     bell.ring_all([("job", i) for i in range(1000)])
     assert bell.failures == 1
     assert bell.waiting() == 0
     assert not bell.reachable()
-    assert time.monotonic() - start < 5
+    assert time.monotonic() - start < 15
 
 
 def test_a_frozen_broker_is_given_up_in_seconds(broker: Broker) -> None:
