@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from service.engine.matrix import Matrix
 from service.ingest.faults import listed, refuse
@@ -41,7 +42,11 @@ def align(part: Matrix, examples: Sequence[str]) -> Matrix:
             f"{f' ({listed(lacking)})' if lacking else ''}; send results on the same version of the benchmark"
         )
         raise refuse(detail, "unknown_examples", [(example, "not in the matrix") for example in beyond[:20]])
-    columns = np.array([index[example] for example in part.examples], dtype=np.intp)
+    return _placed(part, examples, np.array([index[example] for example in part.examples], dtype=np.intp))
+
+
+def _placed(part: Matrix, examples: Sequence[str], columns: NDArray[np.intp]) -> Matrix:
+    """The part's cells in these columns, the others missing."""
     shape = (len(part.models), len(examples))
     values = np.zeros(shape, dtype=part.scores.dtype)
     values[:, columns] = part.scores

@@ -101,7 +101,7 @@ class _Columns:
         new = np.flatnonzero(columns >= before)[fresh]
         for i in new.tolist():
             self._add(block, i, context)
-        matching.check_content(block, columns, self.hashes, self.subtasks)
+        matching.check_content(block, columns, self.hashes, self.subtasks, context)
         self._last = block.names, columns
         return columns
 

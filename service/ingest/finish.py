@@ -39,17 +39,13 @@ def finish(grid: Grid, form: str, options: Options, limits: Limits) -> Upload:
     """
     _check_size(grid, limits)
     gone = None if grid.states is None or not grid.states.any() else grid.states != SCORED
-    warnings = list(grid.warnings)
-    if options.scale is not None:
-        ends = f"{options.scale.worst:g} to {options.scale.best:g}"
-        warnings.append(f"scores from {ends} are read as 0 to 1, as scale= asks")
     if gone is not None and options.missing == "reject":
         raise _refuse_missing(grid, gone)
+    warnings = [*grid.warnings, *_choices(gone, options)]
     counted = options.missing == "zero"
     if gone is not None and counted:
         grid.values = grid.values.copy()
         grid.values[gone] = 0
-        warnings.append(f"{many(int(gone.sum()), 'missing cell')} counted as wrong, as missing=zero asks")
     matrix = Matrix.build(
         grid.models,
         grid.examples,
@@ -73,6 +69,17 @@ def finish(grid: Grid, form: str, options: Options, limits: Limits) -> Upload:
         native=None if grid.native is None else _ordered(grid.native, columns),
         hashes=None if grid.hashes is None else tuple(grid.hashes[j] for j in columns),
     )
+
+
+def _choices(gone: NDArray[np.bool_] | None, options: Options) -> list[str]:
+    """What the caller's options did to the scores."""
+    told = []
+    if options.scale is not None:
+        ends = f"{options.scale.worst:g} to {options.scale.best:g}"
+        told.append(f"scores from {ends} are read as 0 to 1, as scale= asks")
+    if gone is not None and options.missing == "zero":
+        told.append(f"{many(int(gone.sum()), 'missing cell')} counted as wrong, as missing=zero asks")
+    return told
 
 
 def _capped(warnings: list[str]) -> tuple[str, ...]:

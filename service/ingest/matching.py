@@ -21,6 +21,7 @@ def check_content(
     columns: NDArray[np.int64],
     hashes: Sequence[str | None],
     subtasks: Sequence[str | None],
+    context: Context,
 ) -> None:
     """Refuse a block whose examples are others than those known under the same ids.
 
@@ -32,7 +33,7 @@ def check_content(
         What is known of each column.
     """
     at = columns.tolist()
-    if block.hashes is not None:
+    if block.hashes is not None and context.options.unmatched == "refuse":
         pairs = zip(at, block.hashes, strict=True)
         other = [i for i, (c, h) in enumerate(pairs) if h != hashes[c] and hashes[c] is not None]
         if other:

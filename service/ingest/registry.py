@@ -84,6 +84,9 @@ FORMATS: tuple[Format, ...] = (
 )
 """In order of recognition: a tool's own signature before the plain container."""
 
+CONTAINERS = frozenset({"py_irt", "npz", "npy", "parquet", "jsonl", "json", "csv"})
+"""Formats of no tool: beside a tool's logs, such files are its other output."""
+
 ASIDE: tuple[Aside, ...] = (
     Aside(
         lm_eval_results.matches,
@@ -95,6 +98,7 @@ ASIDE: tuple[Aside, ...] = (
         "holds aggregates only; send the instance-level JSON lines, this beside them",
     ),
     Aside(terminal_bench.is_aside, "holds a run's metadata only; send results.json, this beside it"),
+    Aside(lighteval.is_aside, "holds lighteval's aggregates only; send the details_*.parquet files"),
     Aside(evalplus.is_aside, "holds problems or solutions without verdicts; send the *_eval_results.json"),
     Aside(
         promptfoo.is_aside,
@@ -148,7 +152,11 @@ def _only(
         raise UnsupportedMedia(
             detail, [Fault(file.name, "unknown_format", "not recognised") for file in unknown[:20]]
         )
-    if len(found) > 1 and "csv" in found:
+    tools = {name: files for name, files in found.items() if name not in CONTAINERS}
+    if tools and len(found) > 1:
+        unknown = [*unknown, *(file for name in found for file in found[name] if name in CONTAINERS)]
+        found = tools
+    elif len(found) > 1 and "csv" in found:
         prose = [file for file in found["csv"] if csv_table.is_prose(file.name)]
         found["csv"] = [file for file in found["csv"] if file not in prose]
         unknown = [*unknown, *prose]
@@ -159,7 +167,7 @@ def _only(
             f"the files are of several formats ({kinds}); send one format at a time, or format=", "mixed"
         )
     if unknown:
-        context.warn(f"left out, in no known format: {listed([file.name for file in unknown])}")
+        context.warn(f"left out, in no format read here: {listed([file.name for file in unknown])}")
     ((name, files),) = found.items()
     return _forced(name), files
 

@@ -5,6 +5,7 @@ A file's scores are numbers, or all true/false, or words the caller maps; never 
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -34,11 +35,15 @@ class Cells(NamedTuple):
 
 
 class Where(NamedTuple):
-    """How to name a cell of an array: its place in the file, its model and its example."""
+    """How to name a cell of an array: its place in the file, its model and its example.
+
+    `hint` is what else could be wrong there.
+    """
 
     place: Callable[[int, int], str]
     model: Callable[[int, int], str]
     example: Callable[[int, int], str]
+    hint: str = ""
 
     def cell(self, i: int, j: int) -> tuple[str, str]:
         """Its place, and a phrase naming model and example."""
@@ -63,7 +68,7 @@ def from_numbers(
     """
     if options.mapping and values.dtype.kind != "b":
         words, codes = np.unique(values, return_inverse=True)
-        texts = [format(w, "g") for w in words.tolist()]
+        texts = [str(int(w)) if math.isfinite(w) and w == int(w) else repr(w) for w in words.tolist()]
         return from_words(texts, codes.reshape(values.shape), gone, options, where)
     scores = _scaled(values, options.scale)
     bad = ~((scores >= 0) & (scores <= 1))
@@ -192,7 +197,7 @@ def _outside(
     mend = _mend(values if gone is None else values[~gone], values[bad], scale)
     detail = (
         f"{places[0][0]}: {places[0][1]} is not between 0 and 1{'' if scale is None else ' after scaling'}. "
-        f"{many(len(cells), 'cell')} of this kind. {mend}"
+        f"{many(len(cells), 'cell')} of this kind. {mend}{where.hint}"
     )
     return refuse(detail, "score_out_of_range", places)
 

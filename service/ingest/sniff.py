@@ -12,6 +12,8 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from service.ingest.archives import ZIP, Zip
+from service.ingest.options import Limits
 from service.ingest.source import File
 
 Shape = Literal["object", "array", "lines", "text", "binary"]
@@ -58,6 +60,14 @@ class Head:
                 return frozenset(pq.read_schema(stream).names)
             except UNREADABLE:
                 return frozenset()
+
+    @cached_property
+    def entries(self) -> frozenset[str]:
+        """Names in a zip archive; none for other files."""
+        if not self.data.startswith(ZIP):
+            return frozenset()
+        with self.file.seekable() as stream:
+            return frozenset(Zip(stream, self.file.name, Limits()).entries)
 
     @cached_property
     def shape(self) -> Shape:

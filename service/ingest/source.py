@@ -69,7 +69,8 @@ def unpacked(sent: Sequence[tuple[str, BinaryIO]], limits: Limits) -> Iterator[l
     with contextlib.ExitStack() as stack:
         found: list[File] = []
         for name, data in sent:
-            found += _files(clean(name), data, limits, budget, stack)
+            files = _files(clean(name), data, limits, budget, stack)
+            found += files if len(sent) == 1 else [_within(clean(name), file) for file in files]
         _check_names(found)
         yield found
 
@@ -97,15 +98,14 @@ def _files(
     head = stream.peek(512)
     if not head:
         raise refuse(f"{name} is empty; send a file with results", "empty")
-    bare = _bare(name)
     if head.startswith((archives.ZIP, archives.EMPTY_ZIP)):
         archive = archives.Zip(stream, name, limits)
         if not _is_one_file(archive):
-            return [_member(bare, entry, _zip_open(archive, entry), budget) for entry in archive.entries]
+            return [_member(entry, _zip_open(archive, entry), budget) for entry in archive.entries]
     elif archives.is_tar(head):
         members = archives.tar(stream, name, limits)
-        return [_member(bare, entry, opener, budget) for entry, opener in members.items()]
-    return [File(bare, lambda: kept(stream), direct=True)]
+        return [_member(entry, opener, budget) for entry, opener in members.items()]
+    return [File(_bare(name), lambda: kept(stream), direct=True)]
 
 
 def _plain(name: str, data: BinaryIO, budget: Budget, stack: contextlib.ExitStack) -> io.BufferedReader:
@@ -136,7 +136,14 @@ def _zip_open(archive: archives.Zip, entry: str) -> archives.Open:
     return lambda: archive.open(entry)
 
 
-def _member(archive: str, entry: str, opener: archives.Open, budget: Budget) -> File:
+def _within(archive: str, file: File) -> File:
+    """A file of one of several archives, under the archive's name."""
+    if file.direct:
+        return file
+    return File(f"{archive}/{file.name}", file.open, file.direct)
+
+
+def _member(entry: str, opener: archives.Open, budget: Budget) -> File:
     name = _bare(clean(entry))
     return File(name, lambda: metered(opener(), name, budget), direct=False)
 

@@ -88,6 +88,7 @@ def _where(across: Sequence[str], down: Sequence[str], roles: Wide, row: RowName
         place=lambda i, j: f"{row(j)}, column {quoted(across[i])}",
         model=by_row if roles.rows_are == "model" else by_column,
         example=by_column if roles.rows_are == "model" else by_row,
+        hint="; a column that holds no scores belongs into ignore=",
     )
 
 

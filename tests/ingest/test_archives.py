@@ -61,13 +61,31 @@ def test_what_systems_leave_in_archives_is_ignored() -> None:
 
 def test_unknown_files_are_named() -> None:
     upload = load(zipped({"a.csv": A, "picture.png": b"\x89PNG\r\n\x1a\n\0\1\2,"}))
-    assert warned(upload, "left out, in no known format: 'picture.png'")
+    assert warned(upload, "left out, in no format read here: 'picture.png'")
 
 
 def test_formats_do_not_mix_unless_forced() -> None:
     files = {"a.csv": A, "b.json": '{"models": ["b"], "examples": ["q1", "q2"], "scores": [[0, 1]]}'}
     refused(zipped(files), "several formats", "csv: 'a.csv'", "json: 'b.json'")
     assert load(zipped(files), format="csv").matrix.models == ("a",)
+
+
+def test_what_else_a_tool_writes_is_left_out() -> None:
+    log = b'{"doc_id": 0, "resps": [], "acc": 1}\n'
+    files = {
+        "m/samples_t_2025-01-01T00-00-00.0.jsonl": log,
+        "m/config.json": b'{"seed": {"a": 1}}',
+        "m/notes.csv": b"a,b\n1,2\n",
+    }
+    upload = load(zipped(files))
+    assert upload.matrix.models == ("m",)
+    assert warned(upload, "left out, in no format read here: 'm/config.json', 'm/notes.csv'")
+
+
+def test_several_archives_keep_their_files_apart() -> None:
+    log = b'{"doc_id": 0, "resps": [], "acc": 1}\n'
+    one = zipped({"samples_t_2025-01-01T00-00-00.0.jsonl": log})
+    assert load_all({"a.zip": one, "b.zip": one}).matrix.models == ("a.zip", "b.zip")
 
 
 def test_names_cannot_lead_anywhere() -> None:

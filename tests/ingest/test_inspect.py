@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import struct
@@ -157,6 +158,7 @@ def test_metadata_as_subtask() -> None:
     samples = [one(name, "C", metadata={"subject": "x" if name == "a" else "y"}) for name in "abc"]
     assert load(log(samples), subtask="subject").matrix.subtasks == ("x", "y")
     assert load(log(samples), subtask="tiny").matrix.subtasks == ()
+    assert load(log(samples[:2]), subtask="subject").matrix.examples == ("tiny/a", "tiny/b")
     refused(log(samples), "sample 1 has no 'topic'", subtask="topic")
 
 
@@ -196,6 +198,16 @@ def test_eval_without_summaries_reads_samples_whole_or_in_chunks() -> None:
         "samples/c_epoch_1/events/1.json": "[]",
     }
     assert report(load(zipped(files))).mean == pytest.approx(2 / 3)
+
+
+def test_eval_whose_header_comes_late() -> None:
+    bulk = json.dumps([hashlib.sha256(bytes([i % 256, i // 256])).hexdigest() for i in range(50_000)])
+    files = {
+        "samples/a_epoch_1.json": bulk,
+        "summaries.json": summaries(THREE),
+        "header.json": json.dumps(head()),
+    }
+    assert report(load(zipped(files))).mean == 0.5
 
 
 def test_crashed_run_reads_its_journal() -> None:

@@ -87,7 +87,7 @@ def test_several_models_and_tasks_in_one_zip() -> None:
     upload = load(zipped(files))
     assert upload.matrix.models == ("a", "b")
     assert upload.matrix.subtasks == ("t1", "t2")
-    assert warned(upload, "left out, in no known format: 'notes/readme.md'")
+    assert warned(upload, "left out, in no format read here: 'notes/readme.md'")
     assert load(zipped(files), subtask="t2").matrix.examples == ("t2/0", "t2/1")
 
 
@@ -104,6 +104,7 @@ def test_same_id_with_other_content_is_another_version() -> None:
     }
     problem = refused_all(files, "3 of the 3 examples of model 'b' have another content", "'t/0'")
     assert problem.faults[0].pointer.endswith("line 1")
+    assert load_all(files, unmatched="keep").matrix.missing_cells == 0
 
 
 def test_filters_are_for_the_caller_to_choose() -> None:

@@ -98,6 +98,26 @@ def test_helm_confidences_where_every_choice_was_scored() -> None:
     assert upload.matrix.confidences[0, 0] == pytest.approx(1 / (1 + math.exp(-1)))
 
 
+def test_helm_folder_as_it_is() -> None:
+    beside = {
+        "scenario": json.dumps({"name": "mmlu", "description": "x", "definition_path": "p", "tags": []}),
+        "instances": json.dumps([{"input": {"text": "q"}, "references": [], "split": "test", "id": "id1"}]),
+        "display_predictions": json.dumps(
+            [
+                {
+                    "instance_id": "id1",
+                    "predicted_text": "x",
+                    "train_trial_index": 0,
+                    "stats": {"exact_match": 1},
+                }
+            ]
+        ),
+    }
+    upload = load_all(helm(instance("id1", stat("exact_match", 1)), **beside))
+    assert report(upload).mean == 1
+    assert warned(upload, "left out, in no format read here: 'run/instances.json'")
+
+
 def test_helm_without_a_run_name_or_model() -> None:
     record = json.dumps([instance("id1", stat("exact_match", 1))])
     refused(record, "nothing names the run", model="m")

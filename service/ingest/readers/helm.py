@@ -38,14 +38,15 @@ _HINT = (
 
 def matches(head: Head) -> bool:
     """A list of instances with their statistics."""
-    return head.shape == "array" and head.has("instance_id", "stats")
+    return head.shape == "array" and head.has("instance_id", "stats") and not head.has("predicted_text")
 
 
 def is_aside(head: Head) -> bool:
     """The other files of a run."""
     if head.shape == "array":
-        return head.has("name", "count", "sum") and not head.has("instance_id")
-    return head.shape == "object" and (head.has("adapter_spec") or head.has("definition_path", "instances"))
+        stats = head.has("name", "count", "sum")
+        return (stats and not head.has("instance_id")) or head.has("instance_id", "predicted_text")
+    return head.shape == "object" and (head.has("adapter_spec") or head.has("definition_path", "name"))
 
 
 def read(file: File, context: Context) -> Iterator[Block]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from service.ingest import documents
-from service.ingest.archives import ZIP, Zip
+from service.ingest.archives import Zip
 from service.ingest.documents import Record, mapping, sequence
 from service.ingest.faults import quoted, refuse
 from service.ingest.options import Limits
@@ -22,7 +22,7 @@ _SAMPLE = re.compile(r"samples/.+_epoch_\d+(\.json|/sample\.json)")
 
 def is_eval(head: Head) -> bool:
     """Whether this is the zip of a log."""
-    return head.data.startswith(ZIP) and (b"header.json" in head.data or b"_journal/" in head.data)
+    return _HEADER in head.entries or _START in head.entries
 
 
 class _Parts(Protocol):

@@ -65,7 +65,8 @@ def _block(samples: _Samples, log: Log, task: str, file: File, context: Context)
     place = f"{file.name} (task {quoted(task)})"
     scorer = choose.one(list(samples.values), context.options.metric, "metric", place, _hint(log))
     answers = samples.answers(scorer)
-    for name in log.planned - set(samples.ids):
+    # Of a sample that never ran nobody knows the subtask.
+    for name in sorted(log.planned - set(samples.ids)) if not answers.subtasks else ():
         answers.add(f"{task}/{name}", math.nan, 0, state=NOT_RUN)
         answers.native.append(name)
     if log.status != _DONE:

@@ -41,6 +41,11 @@ def matches(head: Head) -> bool:
     return new or ("full_prompt" in columns and any(c == "acc" or c.startswith("metrics") for c in columns))
 
 
+def is_aside(head: Head) -> bool:
+    """The results file."""
+    return head.shape == "object" and head.has("config_general", "results")
+
+
 def read(file: File, context: Context) -> Iterator[Block]:
     """One task's answers of one model.
 
@@ -73,10 +78,11 @@ def _add(answers: Answers, record: Record, value: object, task: str, row: int, c
     doc = mapping(record.get("doc"))
     native = doc.get("id")
     native = str(row - 1) if native is None or native == "" else str(native)
-    text = doc.get("query") or record.get("example") or record.get("full_prompt")
+    text = doc.get("query") or record.get("example")
     answers.add(f"{task}/{native}", number(value, context.options), row, confidence=_confidence(record))
     answers.native.append(native)
-    answers.hashes.append(names.content_hash(str(text)))
+    if text is not None:
+        answers.hashes.append(names.content_hash(str(text)))
 
 
 def _records(file: File, context: Context) -> Iterator[Record]:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.ingest import arrays, ids, npy, scores
-from service.ingest.archives import ZIP, Zip
+from service.ingest.archives import Zip
 from service.ingest.context import Context
 from service.ingest.faults import listed, refuse
 from service.ingest.options import Limits
@@ -27,8 +27,8 @@ NAMES = {
 
 
 def matches(head: Head) -> bool:
-    """A zip whose first entry is an array."""
-    return head.data.startswith(ZIP) and b".npy" in head.data[30:300]
+    """A zip of arrays."""
+    return bool(head.entries) and all(name.endswith(".npy") for name in head.entries)
 
 
 def read(file: File, context: Context) -> Grid:
