@@ -15,9 +15,11 @@ from service.jobs import bell, broker, webhooks
 from service.jobs import reconcile as reconciler
 from service.jobs.outbound import Outbound
 from service.settings import get_settings
-from service.store.db import make_engine
+from service.store.db import make_engine, make_quick_engine
 from workers import work as worker
 from workers.memory import limit_memory
+
+WORKER = "tastetest-worker"
 
 settings = get_settings()
 app = broker.connect(Celery("tastetest"), settings.redis_url)
@@ -61,8 +63,14 @@ def desk() -> worker.Desk:
     threadpool_limits(1)
     limit_memory(settings.worker_memory_mib)
     name = f"{socket.gethostname()}:{os.getpid()}"
-    engine = make_engine(settings.database_url, pool_size=2, application="tastetest-worker")
-    return worker.Desk(engine, bell.default(), settings, name, _leaving)
+    return worker.Desk(
+        engine=make_engine(settings.database_url, pre_ping=False, pool_size=2, application=WORKER),
+        quick=make_quick_engine(settings.database_url, pool_size=2, application=WORKER),
+        bell=bell.default(),
+        settings=settings,
+        worker=name,
+        leaving=_leaving,
+    )
 
 
 @app.task(name=broker.WORK)

@@ -66,7 +66,7 @@ class Beat:
         conn: Connection | None = None
         while not self._over.wait(self._seconds):
             try:
-                conn = conn or self._connect()
+                conn = conn or self._engine.connect()
                 self._beat(conn)
             except SQLAlchemyError as error:
                 # The lease outlasts several beats; if the database stays away, the fence decides.
@@ -74,14 +74,6 @@ class Beat:
                 _close(conn)
                 conn = None
         _close(conn)
-
-    def _connect(self) -> Connection:
-        conn = self._engine.connect().execution_options(isolation_level="AUTOCOMMIT")
-        # Kept out of the pool, where the next user would inherit the setting.
-        conn.detach()
-        # A beat that a crash of the database forgets does no harm; waiting for the disk each time would.
-        conn.exec_driver_sql("SET synchronous_commit = off")
-        return conn
 
     def _beat(self, conn: Connection) -> None:
         cancelled = parts.beat(conn, self._part, fraction=self._fraction, lease=self._terms.lease)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from sqlalchemy import Connection
+from sqlalchemy import Engine
 
 from service.engine.matrix import Matrix, MissingPolicy
 from service.store import matrices
 from service.store.records import Claim
+from workers.patience import patiently
 
 
 @dataclass(slots=True)
@@ -19,14 +20,14 @@ class MatrixCache:
     _key: tuple[str, str] | None = None
     _matrix: Matrix | None = None
 
-    def load(self, conn: Connection, part: Claim) -> Matrix:
+    def load(self, engine: Engine, part: Claim) -> Matrix:
         """The complete matrix of the part's job."""
         policy: MissingPolicy | Literal["error"] = part.settings.get("missing", "error")
         key = (part.content_hash, policy)
         if self._matrix is None or self._key != key:
             # Let go of the old one first: two at once may not fit.
             self._matrix = None
-            stored = matrices.load(conn, part.matrix_id, part.revision)
+            stored = patiently(engine, lambda conn: matrices.load(conn, part.matrix_id, part.revision))
             self._matrix = stored if policy == "error" else stored.fill(policy)
             self._key = key
         return self._matrix

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 import structlog
 from sqlalchemy import Connection, Engine
-from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
+from sqlalchemy.exc import DBAPIError
 
 from service.engine.errors import EngineError, Stopped
 from service.jobs import failures, kinds, life
@@ -19,21 +18,20 @@ from service.store import parts
 from service.store.records import Claim
 from workers.beat import Beat
 from workers.matrices import MatrixCache
+from workers.patience import patiently
 
 log = structlog.get_logger(__name__)
 
 T = TypeVar("T")
 Step = Callable[[Connection], T]
 
-# How long a finished part outlasts a database that is away, before it is left to another attempt.
-HAND_IN_SECONDS = 60.0
-
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """What one worker process works with."""
+    """What one worker process works with; `quick` is for claims and beats."""
 
     engine: Engine
+    quick: Engine
     bell: Bell
     settings: Settings
     worker: str
@@ -48,8 +46,9 @@ class Desk:
 
 def work(desk: Desk, job_id: str, index: int) -> None:
     """Answer a ring: nothing to do when the part is taken, resting or over."""
-    with desk.engine.begin() as conn:
-        part, others = life.claim(conn, job_id, index, worker=desk.worker, terms=desk.terms)
+    part, others = patiently(
+        desk.quick, lambda conn: life.claim(conn, job_id, index, worker=desk.worker, terms=desk.terms)
+    )
     desk.bell.ring_all(others)
     while part is not None:
         structlog.contextvars.bind_contextvars(job_id=part.job_id, part=part.index, attempt=part.attempt)
@@ -58,7 +57,7 @@ def work(desk: Desk, job_id: str, index: int) -> None:
 
 def _attempt(desk: Desk, part: Claim) -> Claim | None:
     """One attempt at one part; the claim that follows from it, if any."""
-    beat = Beat(desk.engine, part, desk.terms, desk.settings.beat_seconds, desk.leaving)
+    beat = Beat(desk.quick, part, desk.terms, desk.settings.beat_seconds, desk.leaving)
     with beat:
         try:
             step = _compute(desk, part, beat)
@@ -70,17 +69,18 @@ def _attempt(desk: Desk, part: Claim) -> Claim | None:
 
 
 def _compute(desk: Desk, part: Claim, beat: Beat) -> Step[Claim | None]:
-    with desk.engine.begin() as conn:
-        matrix = desk.matrices.load(conn, part)
-        pieces = parts.results(conn, part.job_id) if part.spec is None else []
+    matrix = desk.matrices.load(desk.engine, part)
     if part.spec is None:
-        body, keep = kinds.assemble(matrix, part, pieces, beat.check)
-        return lambda conn: life.finish_job(conn, part, body, keep)
+        pieces = patiently(desk.engine, lambda conn: parts.results(conn, part.job_id))
+        return _finish_job(part, *kinds.assemble(matrix, part, pieces, beat.check))
     piece = kinds.run(matrix, part, beat.check)
-    if part.parts_total > 1:
-        return lambda conn: life.finish_part(conn, part, piece, terms=desk.terms)
-    body, keep = kinds.assemble(matrix, part, [piece], beat.check)
-    return lambda conn: life.finish_whole(conn, part, body, keep, desk.terms)
+    if part.parts_total == 1:
+        return _finish_job(part, *kinds.assemble(matrix, part, [piece], beat.check))
+    return lambda conn: life.finish_part(conn, part, piece, terms=desk.terms)
+
+
+def _finish_job(part: Claim, body: bytes, keep: kinds.Keep | None) -> Step[None]:
+    return lambda conn: life.finish_job(conn, part, body, keep)
 
 
 def _stopped(part: Claim, beat: Beat) -> Step[None]:
@@ -116,22 +116,8 @@ def _cause(desk: Desk, error: Exception) -> str:
 
 def _hand_in(desk: Desk, step: Step[T]) -> T | None:
     """Run the closing transaction, through a restart of the database if need be."""
-    deadline, pause = time.monotonic() + HAND_IN_SECONDS, 0.05
-    while True:
-        try:
-            with desk.engine.begin() as conn:
-                return step(conn)
-        except life.Fenced:
-            log.info("part was no longer ours")
-            return None
-        except DBAPIError as error:
-            if not _worth_trying(error) or time.monotonic() > deadline:
-                raise
-            log.warning("handing in again", error=repr(error))
-        time.sleep(pause)
-        pause = min(2 * pause, 2.0)
-
-
-def _worth_trying(error: DBAPIError) -> bool:
-    """Whether the database was away or busy, rather than refusing what we write."""
-    return error.connection_invalidated or isinstance(error, OperationalError | InterfaceError)
+    try:
+        return patiently(desk.engine, step)
+    except life.Fenced:
+        log.info("part was no longer ours")
+        return None

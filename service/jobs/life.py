@@ -2,7 +2,8 @@
 
     job    queued → running → succeeded | failed | cancelled;  running → queued on retry
     part   queued → running → done | failed | cancelled;       running → queued on retry
-    last   waiting → running, in the transaction that finishes the last other part
+    last   waiting → running, in the transaction that finishes the last other part;
+           a job of one part has none: that part is computed and assembled in one go
 
 A step of a part is fenced by its attempt: whoever lost the lease writes nothing.
 The schema forbids every transition that is not drawn here.
@@ -59,7 +60,8 @@ def claim(
 ) -> tuple[Claim | None, list[tuple[str, int]]]:
     """Take a part if it is to be had; and the parts to ring for after the commit.
 
-    The API rings once a job, for its first part; whoever takes that rings for the others.
+    The API rings once a job, for its first part; whoever takes that rings for the others. A claim
+    need not survive a crash of the database: the fence tells workers apart, not attempts only.
     """
     claimed = parts.claim(conn, job_id, index, worker=worker, lease=terms.lease)
     if claimed is None or index > 0 or claimed.parts_total == 1:
@@ -82,7 +84,7 @@ def finish_part(conn: Connection, part: Claim, result: bytes, *, terms: Terms) -
 def finish_job(
     conn: Connection, part: Claim, result: bytes, keep: Callable[[Connection], None] | None = None
 ) -> None:
-    """Store the job's result, and what else it leaves (`keep`), in the same transaction."""
+    """Store the job's result, and what else it leaves (`keep`): the end of its assembly or only part."""
     job = _hold(conn, part)
     if job.cancel_requested:
         _leave_cancelled(conn, job, part)
@@ -90,16 +92,7 @@ def finish_job(
     _leave(conn, part, status="done", fraction=1.0)
     if keep is not None:
         keep(conn)
-    parts.end_job(conn, job.id, "succeeded", result=result)
-
-
-def finish_whole(
-    conn: Connection, part: Claim, body: bytes, keep: Callable[[Connection], None] | None, terms: Terms
-) -> None:
-    """Finish a job of one part, computed and assembled in one go, in one transaction."""
-    assembly = finish_part(conn, part, b"", terms=terms)
-    if assembly is not None:
-        finish_job(conn, assembly, body, keep)
+    parts.end_job(conn, job, "succeeded", result=result)
 
 
 def fail(conn: Connection, part: Claim | PartKey, problem: Mapping[str, Any]) -> None:
@@ -173,7 +166,7 @@ def expire(conn: Connection, job_id: str) -> None:
         return
     if job.cancel_requested:
         parts.cancel_open(conn, job.id, also_running=True)
-        parts.end_job(conn, job.id, "cancelled")
+        parts.end_job(conn, job, "cancelled")
     else:
         _end_failed(conn, job, failures.overdue())
 
@@ -197,12 +190,12 @@ def _leave_cancelled(conn: Connection, job: HeldJob, part: Claim | PartKey) -> N
 
 def _end_if_stopped(conn: Connection, job: HeldJob) -> None:
     if not parts.running(conn, job.id):
-        parts.end_job(conn, job.id, "cancelled")
+        parts.end_job(conn, job, "cancelled")
 
 
 def _end_failed(conn: Connection, job: HeldJob, problem: Mapping[str, Any]) -> None:
     parts.cancel_open(conn, job.id, also_running=True)
-    parts.end_job(conn, job.id, "failed", error=problem)
+    parts.end_job(conn, job, "failed", error=problem)
 
 
 def _requeue(conn: Connection, job: HeldJob, part: Claim | PartKey, **values: object) -> None:

@@ -34,13 +34,14 @@ from service.store.tables import jobs, matrices, matrix_revisions, parts
 # The predicate of the unique index: at most one of these for each request.
 _REUSABLE = text("status IN ('queued', 'running', 'succeeded') AND NOT cancel_requested")
 
-# The last is the assembly. The first counts as rung: whoever submits rings for it after the commit.
+# The one after the last is the assembly. The first counts as rung: whoever submits rings for it
+# after the commit.
 _ADD_PARTS = text("""
 INSERT INTO parts (job_id, index, role, status, spec, attempt, failures, available_at, rung_at, fraction)
 SELECT
     :job_id, place - 1,
-    CASE WHEN place = count(*) OVER () THEN 'assemble' ELSE 'compute' END,
-    CASE WHEN place = count(*) OVER () THEN 'waiting' ELSE 'queued' END,
+    CASE WHEN place > :total THEN 'assemble' ELSE 'compute' END,
+    CASE WHEN place > :total THEN 'waiting' ELSE 'queued' END,
     spec, 0, 0, now(), CASE WHEN place = 1 THEN now() END, 0
 FROM jsonb_array_elements(CAST(:specs AS jsonb)) WITH ORDINALITY AS listed(spec, place)
 """)
@@ -160,7 +161,9 @@ def add(
     )
     if added is None:
         return None
-    conn.execute(_ADD_PARTS, {"job_id": job_id, "specs": orjson.dumps([*specs, {}]).decode()})
+    # A single part is computed and assembled in one go.
+    rows = [*specs, {}] if len(specs) > 1 else specs
+    conn.execute(_ADD_PARTS, {"job_id": job_id, "total": len(specs), "specs": orjson.dumps(rows).decode()})
     return get(conn, job_id)
 
 

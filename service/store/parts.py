@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, exists, func, or_, select, update
+import orjson
+from sqlalchemy import ColumnElement, Connection, and_, exists, func, or_, select, text, update
 
-from service.store import webhooks
 from service.store.records import UNFINISHED, Claim
 from service.store.tables import jobs, matrix_revisions, parts
 
@@ -21,6 +21,24 @@ _CLAIM = (
     jobs.c.parts_total, jobs.c.kind, jobs.c.settings, jobs.c.matrix_id, jobs.c.revision, jobs.c.request_hash,
     matrix_revisions.c.content_hash,
 )  # fmt: skip
+
+# In one round trip: the end of the job, and into the outbox what every webhook is to be told of it.
+_END = text("""
+WITH ended AS (
+    UPDATE jobs SET status = :status, result = :result, error = CAST(:error AS jsonb), finished_at = now(),
+        parts_done = CASE WHEN :status = 'succeeded' THEN parts_total ELSE parts_done END
+    WHERE id = :job_id RETURNING *
+)
+INSERT INTO deliveries (id, webhook_id, job_id, body, attempt, available_at, created_at)
+SELECT gen_random_uuid(), w.id, j.id, json_build_object(
+    'type', 'job.' || j.status,
+    'timestamp', to_char(j.finished_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
+    'data', json_build_object(
+        'id', j.id, 'kind', j.kind, 'status', j.status, 'matrix_id', j.matrix_id, 'revision', j.revision,
+        'error', j.error, 'result', CASE WHEN j.status = 'succeeded' THEN '/jobs/' || j.id || '/result' END)
+)::text, 0, now(), now()
+FROM ended j, webhooks w
+""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +65,6 @@ class PartKey:
 
 def claim(conn: Connection, job_id: str, index: int, *, worker: str, lease: timedelta) -> Claim | None:
     """Take a queued part: one conditional UPDATE, so a second ring takes nothing."""
-    # A claim that a crash of the database forgets is no claim: the fence tells workers apart too.
-    conn.exec_driver_sql("SET LOCAL synchronous_commit = off")
     ready = and_(_is(job_id, index), parts.c.status == "queued", parts.c.available_at <= func.now())
     held = (
         update(jobs)
@@ -139,19 +155,19 @@ def set_job(conn: Connection, job_id: str, **values: object) -> None:
 
 def end_job(
     conn: Connection,
-    job_id: str,
+    job: HeldJob,
     status: str,
     *,
     result: bytes | None = None,
     error: Mapping[str, Any] | None = None,
 ) -> None:
     """Give the job its final status and tell of it; the parts' own results have served and go."""
-    problem = None if error is None else dict(error)
-    set_job(conn, job_id, status=status, result=result, error=problem, finished_at=func.now())
-    conn.execute(
-        update(parts).where(parts.c.job_id == job_id, parts.c.result.isnot(None)).values(result=None)
-    )
-    webhooks.tell(conn, job_id)
+    problem = None if error is None else orjson.dumps(dict(error)).decode()
+    conn.execute(_END, {"job_id": job.id, "status": status, "result": result, "error": problem})
+    if job.parts_total > 1:
+        conn.execute(
+            update(parts).where(parts.c.job_id == job.id, parts.c.result.isnot(None)).values(result=None)
+        )
 
 
 def lost(conn: Connection, limit: int) -> list[PartKey]:

@@ -1,4 +1,4 @@
-"""Addresses to tell of a job's end, and the outbox: what is told is written where the job ends."""
+"""Addresses to tell of a job's end, and the outbox; `parts.end_job` fills it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from sqlalchemy import (
     insert,
     null,
     select,
-    text,
     update,
 )
 from sqlalchemy import delete as delete_from
@@ -24,19 +23,6 @@ from service.errors import NotFound
 from service.store import cursors
 from service.store.records import DeliveryRecord, DueDelivery, Page, WebhookRecord
 from service.store.tables import deliveries, webhooks
-
-# One for each address; built by the database, so that it holds what this transaction commits.
-_TELL = text("""
-INSERT INTO deliveries (id, webhook_id, job_id, body, attempt, available_at, created_at)
-SELECT gen_random_uuid(), w.id, j.id, json_build_object(
-    'type', 'job.' || j.status,
-    'timestamp', to_char(j.finished_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
-    'data', json_build_object(
-        'id', j.id, 'kind', j.kind, 'status', j.status, 'matrix_id', j.matrix_id, 'revision', j.revision,
-        'error', j.error, 'result', CASE WHEN j.status = 'succeeded' THEN '/jobs/' || j.id || '/result' END)
-)::text, 0, now(), now()
-FROM webhooks w, jobs j WHERE j.id = :job_id
-""")
 
 
 def add(conn: Connection, *, url: str, secret: str) -> WebhookRecord:
@@ -86,11 +72,6 @@ def rotate(conn: Connection, webhook_id: str, *, secret: str, overlap: timedelta
         .where(webhooks.c.id == known)
         .values(previous_secret=webhooks.c.secret, previous_until=func.now() + overlap, secret=secret)
     )
-
-
-def tell(conn: Connection, job_id: str) -> None:
-    """Put the end of a job into the outbox, in the transaction that ends it."""
-    conn.execute(_TELL, {"job_id": job_id})
 
 
 def any_due(conn: Connection) -> bool:

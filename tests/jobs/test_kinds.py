@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import orjson
 import pytest
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine
 
 from service.engine.matrix import Matrix
 from service.engine.outline import Outline
@@ -15,7 +15,6 @@ from service.jobs.submit import submit
 from service.settings import Settings
 from service.store import jobs, matrices, parts, selections
 from service.store.records import MatrixRecord
-from workers.matrices import MatrixCache
 
 TERMS = life.Terms.of(Settings())
 
@@ -37,17 +36,23 @@ def carry_out(
         if cut is not None:
             specs = [{"trials": [i, i + cut]} for i in range(0, plan.trials, cut)]
         job, _ = submit(conn, kind=kind, settings=plan.settings, matrix=matrix, parts=specs)
-        cache = MatrixCache()
+        full = loaded(conn, matrix, plan.settings)
         for index in range(job.parts_total):
             part, _ = life.claim(conn, job.id, index, worker="w", terms=TERMS)
             assert part is not None
-            piece = kinds.run(cache.load(conn, part), part, lambda fraction: None)
-            last = life.finish_part(conn, part, piece, terms=TERMS)
-        assert last is not None
-        loaded = cache.load(conn, last)
-        body, keep = kinds.assemble(loaded, last, parts.results(conn, job.id), lambda fraction: None)
+            piece = kinds.run(full, part, lambda fraction: None)
+            if job.parts_total == 1:
+                last, pieces = part, [piece]
+            elif (assembly := life.finish_part(conn, part, piece, terms=TERMS)) is not None:
+                last, pieces = assembly, parts.results(conn, job.id)
+        body, keep = kinds.assemble(full, last, pieces, lambda fraction: None)
         life.finish_job(conn, last, body, keep)
         return jobs.result(conn, job.id)
+
+
+def loaded(conn: Connection, matrix: MatrixRecord, settings: Mapping[str, Any]) -> Matrix:
+    stored = matrices.load(conn, matrix.id)
+    return stored if settings["missing"] == "error" else stored.fill(settings["missing"])
 
 
 def test_a_selection_is_kept_under_an_id_that_repeats(db: Engine) -> None:

@@ -90,9 +90,20 @@ def test_the_last_part_hands_over_to_the_assembly(conn: Connection) -> None:
     assert parts.results(conn, job.id) == [None, None]
 
 
-def test_what_a_job_leaves_is_kept_with_its_result(conn: Connection) -> None:
+def test_a_job_of_one_part_needs_no_assembly(conn: Connection) -> None:
     job = new_job(conn, 1)
-    assembly = finish(conn, claim(conn, job, 0))
+    part = claim(conn, job, 0)
+    assert (part.parts_total, part.spec) == (1, {"n": 0})
+    life.finish_job(conn, part, b"{}")
+    done = jobs.get(conn, job.id)
+    assert (done.status, done.progress, done.parts_done) == ("succeeded", 1.0, 1)
+    assert conn.scalar(text("SELECT count(*) FROM parts WHERE job_id = :id"), {"id": job.id}) == 1
+
+
+def test_what_a_job_leaves_is_kept_with_its_result(conn: Connection) -> None:
+    job = new_job(conn, 2)
+    finish(conn, claim(conn, job, 0))
+    assembly = finish(conn, claim(conn, job, 1))
     assert assembly is not None
     chosen = "5f9c7a52-6a0e-5d0b-9d52-000000000001"
     body = {"examples": [{"id": "x", "weight": 1.0}]}
@@ -233,8 +244,9 @@ def test_a_running_job_is_cancelled_when_its_last_worker_ends(conn: Connection, 
 
 
 def test_cancellation_wins_over_the_assembly(conn: Connection) -> None:
-    job = new_job(conn, 1)
-    assembly = finish(conn, claim(conn, job, 0))
+    job = new_job(conn, 2)
+    finish(conn, claim(conn, job, 0))
+    assembly = finish(conn, claim(conn, job, 1))
     assert assembly is not None
     life.cancel(conn, job.id)
     life.finish_job(conn, assembly, b"{}")
@@ -249,14 +261,15 @@ def test_what_has_ended_cannot_be_cancelled(conn: Connection) -> None:
 
 
 def test_a_lost_assembly_is_taken_up_by_whoever_is_rung(conn: Connection) -> None:
-    job = new_job(conn, 1)
-    lost = finish(conn, claim(conn, job, 0), b"kept")
+    job = new_job(conn, 2)
+    finish(conn, claim(conn, job, 0), b"kept")
+    lost = finish(conn, claim(conn, job, 1), b"too")
     assert lost is not None
     life.retry(conn, lost, life.LOST, TERMS)
     conn.execute(text("UPDATE parts SET available_at = now() WHERE status = 'queued'"))
-    again = claim(conn, job, 1)
+    again = claim(conn, job, 2)
     assert (again.spec, again.attempt) == (None, 2)
-    assert parts.results(conn, job.id) == [b"kept"]
+    assert parts.results(conn, job.id) == [b"kept", b"too"]
 
 
 ILLEGAL = {

@@ -137,12 +137,7 @@ class Life(RuleBasedStateMachine):
     @rule(target=claims, part=consumes(claims))
     def finish(self, part: Claim) -> Any:
         """Compute and hand in; the last part goes on to assemble."""
-        if part.spec is None:
-            body = b"|".join(self._step(part, lambda conn: parts.results(conn, part.job_id)) or [b""])
-            self._step(part, lambda conn: life.finish_job(conn, part, body))
-            return multiple()
-        made = f"{part.job_id}/{part.index}".encode()
-        last = self._step(part, lambda conn: life.finish_part(conn, part, made, terms=TERMS))
+        last = self._carry_out(part)
         return multiple() if last is None else last
 
     @rule(part=consumes(claims), how=st.sampled_from(["fails", "will be retried", "is handed back"]))
@@ -265,10 +260,12 @@ class Life(RuleBasedStateMachine):
                 part = self._carry_out(part)
 
     def _carry_out(self, part: Claim) -> Claim | None:
-        if part.spec is None:
-            body = b"|".join(self._step(part, lambda conn: parts.results(conn, part.job_id)))
-            return self._step(part, lambda conn: life.finish_job(conn, part, body))
         made = f"{part.job_id}/{part.index}".encode()
+        if part.spec is None:
+            made = b"|".join(self._step(part, lambda conn: parts.results(conn, part.job_id)) or [b""])
+        if part.spec is None or part.parts_total == 1:
+            self._step(part, lambda conn: life.finish_job(conn, part, made))
+            return None
         return self._step(part, lambda conn: life.finish_part(conn, part, made, terms=TERMS))
 
     def _step(self, part: Claim, step: Callable[[Connection], Any]) -> Any:

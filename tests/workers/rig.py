@@ -70,13 +70,13 @@ class Rig:
 
     def kill(self, worker: subprocess.Popen[bytes]) -> None:
         """SIGKILL a worker with all its processes, as the end of a machine would."""
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(worker.pid, signal.SIGKILL)
+        self.signal(worker, signal.SIGKILL)
         worker.wait()
 
     def signal(self, worker: subprocess.Popen[bytes], number: int) -> None:
-        """Send a signal to a worker and all its processes."""
-        os.killpg(worker.pid, number)
+        """Send a signal to a worker and all its processes, unless it has ended: its id may be another's."""
+        if worker.poll() is None:
+            os.killpg(worker.pid, number)
 
     def stop_all(self) -> None:
         """Leave nothing running."""
