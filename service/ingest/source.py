@@ -87,7 +87,8 @@ def _check_names(found: Sequence[File]) -> None:
 
 def clean(name: str) -> str:
     """A path fit to be shown and to take a model's name from; it is never opened."""
-    parts = _INVISIBLE.sub("", name).replace("\\", "/").split("/")
+    readable = name.encode(errors="replace").decode()
+    parts = _INVISIBLE.sub("", readable).replace("\\", "/").split("/")
     return posixpath.join(*(p for p in parts if p not in ("", ".", "..")), "").rstrip("/") or "unnamed"
 
 

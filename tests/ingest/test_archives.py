@@ -97,6 +97,14 @@ def test_names_cannot_lead_anywhere() -> None:
     assert "/.." not in problem.detail
 
 
+def test_names_that_are_no_unicode() -> None:
+    data = tarred({"x/caf\udce9.csv": A.encode(), "x/b.bin": b"\1"})
+    upload = load(data)
+    "".join(upload.warnings).encode()
+    problem = refused(tarred({"caf\udce9": b"\1\2"}))
+    problem.detail.encode()
+
+
 def test_links_and_devices_in_tars_are_no_files() -> None:
     with tarfile.open(fileobj=(out := io.BytesIO()), mode="w") as archive:
         for kind, name in ((tarfile.SYMTYPE, "link"), (tarfile.LNKTYPE, "hard"), (tarfile.CHRTYPE, "dev")):

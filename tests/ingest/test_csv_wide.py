@@ -53,6 +53,11 @@ def test_separators(mark: str) -> None:
     assert load(TINY.replace(",", mark)).matrix.scores.sum() == 3
 
 
+def test_separators_within_ids() -> None:
+    assert load("example\tm,1\tm,2,3\nWhat, now?\t1\t0\n").matrix.models == ("m,1", "m,2,3")
+    assert load('model,"q;1;2;3","q;2"\na,1,0\n').matrix.examples == ("q;1;2;3", "q;2")
+
+
 def test_byte_order_mark_blank_lines_and_carriage_returns() -> None:
     assert load(b"\xef\xbb\xbf\r\n" + TINY.replace("\n", "\r\n\r\n").encode()).matrix.scores.sum() == 3
 

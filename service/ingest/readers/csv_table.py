@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
+import re
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -23,6 +26,9 @@ from service.ingest.upload import Grid
 
 _BLOCK = 16 << 20
 _PROSE = (".txt", ".md", ".rst", ".yaml", ".yml", ".toml", ".log", ".py", ".sh", ".html", ".xml")
+_DECIMAL = re.compile(rb'[,;\t]"?\d?\.\d')
+"""A cell that shows that whole numbers are not worth a try."""
+
 _WORDS = pa.dictionary(pa.int32(), pa.string())
 
 
@@ -91,9 +97,11 @@ def _texts(file: File, header: Header, limits: Limits) -> pa.Table:
 
 def _table(file: File, header: Header, roles: Wide, limits: Limits) -> pa.Table:
     """The narrowest type that holds every score: most matrices are 0 and 1."""
-    kinds = [(pa.uint8(), "."), (pa.float64(), "."), (_WORDS, ".")]
+    kinds = [(pa.float64(), "."), (_WORDS, ".")]
     if header.separator == ";":
-        kinds.insert(2, (pa.float64(), ","))
+        kinds.insert(1, (pa.float64(), ","))
+    if not _DECIMAL.search(file.head(), len(",".join(header.names))):
+        kinds.insert(0, (pa.uint8(), "."))
     for kind, point in kinds:
         try:
             with file.open() as stream:
@@ -127,8 +135,7 @@ def _header(file: File, limits: Limits) -> Header:
     head = file.head().removeprefix(b"\xef\xbb\xbf")
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise refuse(f"{file.name} is UTF-16; save it as UTF-8", "encoding", [("row 1", "UTF-16")])
-    line = head.lstrip().partition(b"\n")[0].decode(errors="replace")
-    separator = max(",\t;", key=line.count)
+    separator = _separator(head.lstrip().decode(errors="replace"))
     try:
         rows = csv.reader(_lines(file, limits), delimiter=separator)
         names = next((row for row in rows if row), [])
@@ -141,6 +148,20 @@ def _header(file: File, limits: Limits) -> Header:
         detail = f"{file.name}: its header has one column, {listed(names)}; a table has two or more"
         raise refuse(detail, "header", [("row 1", listed(names))])
     return Header(names, separator, rows.line_num)
+
+
+def _separator(text: str) -> str:
+    """The mark that cuts the first two rows into as many cells; else the commonest in the first."""
+    first = text.partition("\n")[0]
+    widths = {}
+    for mark in ",\t;":
+        with contextlib.suppress(csv.Error):
+            rows = [
+                len(row) for row in islice(filter(None, csv.reader(io.StringIO(text), delimiter=mark)), 2)
+            ]
+            widths[mark] = rows[0] if len(set(rows)) == 1 else 1
+    best = max(widths, key=widths.__getitem__, default=",")
+    return best if widths.get(best, 1) > 1 else max(",\t;", key=first.count)
 
 
 def _lines(file: File, limits: Limits) -> Iterator[str]:
