@@ -41,7 +41,7 @@ class Rig:
         self.engine = engine
         self.bell = Bell(redis_url)
         self.postgres_url = postgres_url
-        self._redis_url = redis_url
+        self.redis_url = redis_url
         self._folder = folder
         self.workers: list[subprocess.Popen[bytes]] = []
 
@@ -50,7 +50,7 @@ class Rig:
         command = [sys.executable, "-m", "celery", "-A", "workers.app", "worker", "-I", "tests.workers.kinds"]
         command += ["--concurrency", str(processes), "--loglevel", "INFO", *(["--beat"] if beat else [])]
         command += ["--without-gossip", "--without-mingle", "--without-heartbeat"]
-        urls = {"DATABASE_URL": self.postgres_url, "REDIS_URL": self._redis_url}
+        urls = {"DATABASE_URL": self.postgres_url, "REDIS_URL": self.redis_url}
         with (self._folder / f"worker-{len(self.workers)}.log").open("wb") as log:
             process = subprocess.Popen(
                 command,
@@ -65,7 +65,7 @@ class Rig:
 
     def use_broker(self, redis_url: str) -> None:
         """Ring at, and start workers on, another broker."""
-        self._redis_url = redis_url
+        self.redis_url = redis_url
         self.bell = Bell(redis_url)
 
     def kill(self, worker: subprocess.Popen[bytes]) -> None:
