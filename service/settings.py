@@ -49,6 +49,7 @@ class Settings(BaseSettings):
     keep_selections_days: Annotated[float, Field(gt=0)] | None = None
     webhook_private_addresses: bool = False
     webhook_overlap_hours: Annotated[float, Field(ge=0)] = 24.0
+    stop_seconds: Annotated[float, Field(gt=0)] = 30.0
     shutdown_grace_seconds: Annotated[float, Field(ge=0)] = 5.0
 
 

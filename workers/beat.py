@@ -5,7 +5,10 @@ From a thread, because one call into LAPACK can take longer than a beat.
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
+import time
 from collections.abc import Callable
 from types import TracebackType
 from typing import Literal, Self
@@ -16,29 +19,34 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from service.engine.errors import Stopped
 from service.jobs.life import Terms
+from service.settings import Settings
 from service.store import parts
 from service.store.records import Claim
 
 log = structlog.get_logger(__name__)
 
-Reason = Literal["cancelled", "fenced", "leaving"]
+Reason = Literal["cancelled", "overdue", "fenced", "leaving"]
 
 
 class Beat:
-    """Beats between `__enter__` and `__exit__`; `check` stops the computation when told to."""
+    """Beats between `__enter__` and `__exit__`; `check` stops the computation when told to.
 
-    def __init__(
-        self, engine: Engine, part: Claim, terms: Terms, seconds: float, leaving: Callable[[], bool]
-    ) -> None:
+    A computation that does not ask for `stop_seconds` after that holds its process no longer: the
+    process ends itself, and another is forked in its place.
+    """
+
+    def __init__(self, engine: Engine, part: Claim, settings: Settings, leaving: Callable[[], bool]) -> None:
         self._engine = engine
         self._part = part
-        self._terms = terms
-        self._seconds = seconds
+        self._settings = settings
+        self._lease = Terms.of(settings).lease
         self._leaving = leaving
         self._fraction = 0.0
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="beat", daemon=True)
+        self._told_at = 0.0
         self.reason: Reason | None = None
+        self.computing = True
 
     def check(self, fraction: float) -> None:
         """Note the progress.
@@ -64,7 +72,8 @@ class Beat:
 
     def _run(self) -> None:
         conn: Connection | None = None
-        while not self._over.wait(self._seconds):
+        while not self._over.wait(self._settings.beat_seconds):
+            self._end_if_deaf()
             try:
                 conn = conn or self._engine.connect()
                 self._beat(conn)
@@ -76,13 +85,25 @@ class Beat:
         _close(conn)
 
     def _beat(self, conn: Connection) -> None:
-        cancelled = parts.beat(conn, self._part, fraction=self._fraction, lease=self._terms.lease)
-        if cancelled is None:
-            self.reason = "fenced"
-        elif cancelled:
-            self.reason = "cancelled"
+        pulse = parts.beat(conn, self._part, fraction=self._fraction, lease=self._lease)
+        if pulse is None:
+            self._tell("fenced")
+        elif pulse != "going":
+            self._tell(pulse)
         elif self._leaving():
-            self.reason = "leaving"
+            self._tell("leaving")
+
+    def _tell(self, reason: Reason) -> None:
+        if self.reason is None:
+            self._told_at = time.monotonic()
+        self.reason = reason
+
+    def _end_if_deaf(self) -> None:
+        if not self.computing or self.reason is None:
+            return
+        if time.monotonic() - self._told_at > self._settings.stop_seconds:
+            log.error("the computation does not stop", job_id=self._part.job_id, part=self._part.index)
+            os.kill(os.getpid(), signal.SIGKILL)
 
 
 def _close(conn: Connection | None) -> None:

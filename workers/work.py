@@ -57,7 +57,7 @@ def work(desk: Desk, job_id: str, index: int) -> None:
 
 def _attempt(desk: Desk, part: Claim) -> Claim | None:
     """One attempt at one part; the claim that follows from it, if any."""
-    beat = Beat(desk.quick, part, desk.terms, desk.settings.beat_seconds, desk.leaving)
+    beat = Beat(desk.quick, part, desk.settings, desk.leaving)
     with beat:
         try:
             step = _compute(desk, part, beat)
@@ -65,6 +65,7 @@ def _attempt(desk: Desk, part: Claim) -> Claim | None:
             step = _stopped(part, beat)
         except Exception as error:
             step = _failed(desk, part, error)
+        beat.computing = False
         return _hand_in(desk, step)
 
 
@@ -87,6 +88,8 @@ def _stopped(part: Claim, beat: Beat) -> Step[None]:
     log.info("part stopped", reason=beat.reason)
     if beat.reason == "cancelled":
         return lambda conn: life.stop_cancelled(conn, part)
+    if beat.reason == "overdue":
+        return lambda conn: life.expire(conn, part.job_id)
     if beat.reason == "leaving":
         return lambda conn: life.hand_back(conn, part)
     return _nothing

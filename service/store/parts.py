@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, Literal
 
 import orjson
-from sqlalchemy import ColumnElement, Connection, and_, exists, func, or_, select, text, update
+from sqlalchemy import ColumnElement, Connection, and_, case, exists, func, or_, select, text, update
 
 from service.store.records import UNFINISHED, Claim
 from service.store.tables import jobs, matrix_revisions, parts
@@ -39,6 +39,8 @@ SELECT gen_random_uuid(), w.id, j.id, json_build_object(
 )::text, 0, now(), now()
 FROM ended j, webhooks w
 """)
+
+Pulse = Literal["going", "cancelled", "overdue"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,15 +91,16 @@ def unrung(conn: Connection, job_id: str) -> Sequence[int]:
     return conn.scalars(update(parts).where(fresh).values(rung_at=func.now()).returning(parts.c.index)).all()
 
 
-def beat(conn: Connection, part: Claim, *, fraction: float, lease: timedelta) -> bool | None:
-    """Renew the lease; whether cancellation was asked for, or None when the part is no longer ours."""
-    cancelled: bool | None = conn.scalar(
+def beat(conn: Connection, part: Claim, *, fraction: float, lease: timedelta) -> Pulse | None:
+    """Renew the lease; how the job stands, or None when the part is no longer ours."""
+    late = jobs.c.deadline_at < func.now()
+    pulse: Pulse | None = conn.scalar(
         update(parts)
         .where(_held_by(part), jobs.c.id == parts.c.job_id)
         .values(lease_until=func.now() + lease, fraction=func.greatest(parts.c.fraction, fraction))
-        .returning(jobs.c.cancel_requested)
+        .returning(case((jobs.c.cancel_requested, "cancelled"), (late, "overdue"), else_="going"))
     )
-    return cancelled
+    return pulse
 
 
 def hold_job(conn: Connection, job_id: str) -> HeldJob | None:

@@ -22,6 +22,18 @@ DELETE FROM selections WHERE id IN (
     AND NOT EXISTS (SELECT FROM answers a WHERE a.selection_id = s.id) LIMIT :batch)
 """
 
+# A job whose selection went would be found again by its request, and lead nowhere.
+_MAKERS = """
+DELETE FROM jobs j WHERE j.kind = 'select' AND j.status = 'succeeded' AND NOT EXISTS (
+    SELECT FROM selections s
+    WHERE s.id = (convert_from(j.result, 'UTF8')::jsonb ->> 'selection_id')::uuid)
+"""
+
+_DELIVERIES = """
+DELETE FROM deliveries WHERE created_at < now() - :age
+AND (delivered_at IS NOT NULL OR given_up_at IS NOT NULL)
+"""
+
 # The newest revision always stays; an old one while a job or a selection was made from it.
 _REVISIONS = """
 DELETE FROM matrix_revisions WHERE (matrix_id, revision) IN (
@@ -58,6 +70,10 @@ def sweep(conn: Connection, ages: Ages) -> dict[str, int]:
     ):
         if age is not None:
             gone[name] = conn.execute(text(statement), {"age": age, "batch": BATCH}).rowcount
+    if ages.jobs is not None:
+        gone["deliveries"] = conn.execute(text(_DELIVERIES), {"age": ages.jobs}).rowcount
+    if gone.get("selections"):
+        gone["jobs"] = gone.get("jobs", 0) + conn.execute(text(_MAKERS)).rowcount
     if gone.get("revisions"):
         gone["rows"] = conn.execute(text(_ROWS)).rowcount
     return gone

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import Connection, Row, func, select
+from sqlalchemy import Connection, Row, func, select, text
 from sqlalchemy import delete as delete_from
 from sqlalchemy.dialects.postgresql import insert
 
@@ -13,6 +13,12 @@ from service.errors import NotFound
 from service.store import cursors
 from service.store.records import Page, SelectionRecord
 from service.store.tables import selections
+
+_DELETE_MAKER = text("""
+DELETE FROM jobs WHERE kind = 'select' AND status = 'succeeded'
+AND matrix_id = :matrix AND revision = :revision
+AND convert_from(result, 'UTF8')::jsonb ->> 'selection_id' = :id
+""")
 
 
 def add(
@@ -69,16 +75,16 @@ def page(
 
 
 def delete(conn: Connection, selection_id: str) -> None:
-    """Delete a selection.
+    """Delete a selection with the job that made it, so that the same request makes it again.
 
     Raises
     ------
     NotFound
         No such selection.
     """
-    known = cursors.known_id(selection_id, "selection")
-    if conn.execute(delete_from(selections).where(selections.c.id == known)).rowcount == 0:
-        raise NotFound(f"There is no selection {selection_id!r}.")
+    record = get(conn, selection_id)
+    conn.execute(delete_from(selections).where(selections.c.id == record.id))
+    conn.execute(_DELETE_MAKER, {"id": record.id, "matrix": record.matrix_id, "revision": record.revision})
 
 
 def _record(row: Row[Any]) -> SelectionRecord:

@@ -60,3 +60,13 @@ def test_a_worker_asked_to_stop_finishes_what_ends_in_time(rig: Rig, tmp_path: P
     gate.touch()
     assert rig.wait(job.id).attempt == 1
     assert leaving.wait(10) == 0
+
+
+def test_a_computation_that_does_not_listen_holds_no_worker(rig: Rig) -> None:
+    rig.worker(TASTETEST_STOP_SECONDS="0.3", TASTETEST_LEASE_SECONDS="0.6")
+    job = rig.submit(rig.matrix(), [{"grief": "deaf"}])
+    rig.wait(job.id, lambda job: job.status == "running")
+    with rig.engine.begin() as conn:
+        life.cancel(conn, job.id)
+    assert rig.wait(job.id).status == "cancelled"
+    assert rig.wait(rig.submit(rig.matrix("next"), [{"n": 0}]).id).status == "succeeded"

@@ -74,6 +74,19 @@ def test_a_selection_is_kept_under_an_id_that_repeats(db: Engine) -> None:
     assert twin["selection_id"] != result["selection_id"]
 
 
+def test_a_deleted_selection_can_be_made_again(db: Engine) -> None:
+    matrix = store(db)
+    asked = {"method": "random", "size": 5, "seed": 4}
+    result = orjson.loads(carry_out(db, "select", asked, matrix))
+    other = orjson.loads(carry_out(db, "select", asked | {"seed": 5}, matrix))
+    with db.begin() as conn:
+        selections.delete(conn, result["selection_id"])
+    assert orjson.loads(carry_out(db, "select", asked, matrix)) == result
+    with db.begin() as conn:
+        assert selections.get(conn, result["selection_id"]).body == result
+        assert selections.get(conn, other["selection_id"])
+
+
 def test_the_cut_into_parts_changes_no_byte(db: Engine) -> None:
     matrix = store(db)
     asked = {"methods": ["random", "stratified"], "sizes": [5, 10], "trials": 6, "target_models": 4}

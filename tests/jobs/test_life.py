@@ -128,7 +128,7 @@ def test_what_a_job_leaves_is_kept_with_its_result(conn: Connection) -> None:
 def test_a_beat_renews_the_lease_and_tells_of_cancellation(conn: Connection) -> None:
     job = new_job(conn)
     part = claim(conn, job, 0)
-    assert parts.beat(conn, part, fraction=0.5, lease=timedelta(seconds=90)) is False
+    assert parts.beat(conn, part, fraction=0.5, lease=timedelta(seconds=90)) == "going"
     row = part_row(conn, job, 0)
     assert (row.fraction, row.lease_until - conn.scalar(text("SELECT now()"))) == (0.5, timedelta(seconds=90))
     assert jobs.get(conn, job.id).progress == 0.25
@@ -136,7 +136,16 @@ def test_a_beat_renews_the_lease_and_tells_of_cancellation(conn: Connection) -> 
     parts.beat(conn, part, fraction=0.25, lease=TERMS.lease)
     assert part_row(conn, job, 0).fraction == 0.5
     life.cancel(conn, job.id)
-    assert parts.beat(conn, part, fraction=0.75, lease=TERMS.lease) is True
+    assert parts.beat(conn, part, fraction=0.75, lease=TERMS.lease) == "cancelled"
+
+
+def test_a_beat_tells_that_the_deadline_has_passed(conn: Connection) -> None:
+    job = new_job(conn)
+    part = claim(conn, job, 0)
+    conn.execute(text("UPDATE jobs SET deadline_at = now() - interval '1 second'"))
+    assert parts.beat(conn, part, fraction=0.5, lease=TERMS.lease) == "overdue"
+    life.expire(conn, job.id)
+    assert parts.beat(conn, part, fraction=0.5, lease=TERMS.lease) is None
 
 
 def test_who_lost_the_lease_writes_nothing(conn: Connection) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import orjson
 import pytest
+from sqlalchemy import text
 
 from service.jobs import life
 from tests.workers.rig import Rig, children
@@ -50,6 +51,16 @@ def test_cancellation_stops_a_running_computation(crew: Rig, tmp_path: Path) -> 
     assert (asked.status, asked.cancel_requested) == ("running", True)
     done = crew.wait(job.id, seconds=2)
     assert (done.status, done.error) == ("cancelled", None)
+
+
+def test_a_running_job_past_its_deadline_stops(crew: Rig, tmp_path: Path) -> None:
+    job = crew.submit(crew.matrix(), [{"until": str(tmp_path / "never")}])
+    crew.wait(job.id, lambda job: job.progress == 0.5)
+    with crew.engine.begin() as conn:
+        late = "UPDATE jobs SET deadline_at = now() - interval '1 second' WHERE id = :id"
+        conn.execute(text(late), {"id": job.id})
+    done = crew.wait(job.id, seconds=5)
+    assert (done.status, done.error and done.error["type"]) == ("failed", "deadline-exceeded")
 
 
 def test_one_blas_thread_a_process(crew: Rig) -> None:
