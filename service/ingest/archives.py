@@ -72,7 +72,7 @@ class Zip:
             if info.compress_type == _ZSTD_METHOD and not info.flag_bits & 1:
                 return self._zstd(info)
             return self._zip.open(info)
-        except (RuntimeError, *BROKEN) as error:
+        except (ValueError, RuntimeError, *BROKEN) as error:
             raise broken(f"{self._name}: {entry}", error) from None
 
     def read(self, entry: str, most: int) -> bytes:

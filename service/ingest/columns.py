@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Literal
 
 from service.ingest.faults import listed, quoted, refuse
-from service.ingest.options import Options, Orientation
+from service.ingest.options import Options
 
 MODEL = frozenset(
     {"model", "models", "model_name", "model_id", "modelname", "subject_id", "subject", "system"}
@@ -55,11 +55,6 @@ class Wide:
     aside: tuple[int, ...]
     subtask: int | None
     frequency: int | None
-
-    @property
-    def orientation(self) -> Orientation:
-        """What the rows are, as the option calls it."""
-        return "models_as_rows" if self.rows_are == "model" else "models_as_columns"
 
 
 @dataclass(frozen=True, slots=True)

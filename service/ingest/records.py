@@ -77,11 +77,6 @@ class Block:
     scaled: bool = False
 
 
-def places(source: str, unit: str, rows: Sequence[int]) -> Place:
-    """From a position in a block to a place like "samples.jsonl, line 7"."""
-    return lambda i: f"{source}, {unit} {rows[i]}"
-
-
 def blocks_of(grid: Grid, source: str) -> list[Block]:
     """The rows of a grid as blocks, to join those of other files."""
     blocks = []

@@ -54,6 +54,10 @@ FOUND = {
         "jsonl",
         b'{"model":"a","id":"q","score":1}\n{"model":"b","id":"","score":1}\n',
     ),
+    "a member whose name is no UTF-8": (
+        "helm",
+        SEEDS["helm"][1].replace(b"\x00\x00\x00r/per", b"\x00\x08\x00r\xbd/pe", 1),
+    ),
     "nothing but a blank line": ("bfcl", b"\n"),
     "brackets without end": ("inspect", b"[" * 100_000),
     "a string without end": ("json", b'{"' + b'\\"' * 100_000),
