@@ -12,13 +12,12 @@ import numpy as np
 import pytest
 import sqlalchemy as sa
 
-from service.jobs.bell import Bell
 from service.report import html
 from service.report.figures import NAMES
 from service.report.tables import TABLES
 from service.settings import Settings
 from tests.api.test_http import problem
-from workers.work import Desk, work
+from tests.api.working import Worker
 
 MDAD: dict[str, Any] = {"methods": ["random", "stratified"], "sizes": [5, 10, 20], "trials": 6}
 FILES = [
@@ -56,15 +55,7 @@ def submit(api: httpx.Client, matrix: str) -> Callable[..., str]:
 @pytest.fixture(scope="module")
 def finish(db: sa.Engine, settings: Settings) -> Callable[[str], None]:
     """Do a job's work in this thread, as a worker does."""
-    desk = Desk(db, Bell(settings.redis_url), settings, "test", lambda: False)
-
-    def run(job_id: str) -> None:
-        with db.connect() as conn:
-            total = conn.scalar(sa.text("SELECT parts_total FROM jobs WHERE id = :id"), {"id": job_id})
-        for index in range(total):
-            work(desk, job_id, index)
-
-    return run
+    return Worker(db, settings).finish
 
 
 @pytest.fixture(scope="module")

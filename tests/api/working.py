@@ -16,7 +16,14 @@ class Worker:
     """A worker process's desk, without the process."""
 
     def __init__(self, db: sa.Engine, settings: Settings) -> None:
-        self._desk = Desk(db, Bell(settings.redis_url), settings, "test", lambda: False)
+        self._desk = Desk(
+            engine=db,
+            quick=db,
+            bell=Bell(settings.redis_url),
+            settings=settings,
+            worker="test",
+            leaving=lambda: False,
+        )
 
     def finish(self, job_id: str) -> None:
         """Every part of a job, and its assembly."""
