@@ -24,6 +24,7 @@ def answering(settings: Settings) -> Iterator[httpx.Client]:
     # Nagle's algorithm, off only where the protocol is named, costs 40 ms a response.
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
         listener.bind(("127.0.0.1", 0))
+        listener.listen()  # a request that comes before the server waits for it
         config = uvicorn.Config(
             create_app(settings), log_config=None, access_log=False, timeout_graceful_shutdown=1
         )
