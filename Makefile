@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 FROM := $(if $(wildcard wheels),--no-index --find-links wheels)
 
-.PHONY: docs demo serve test bench chaos paper openapi lock wheels setup clean
+.PHONY: docs demo serve test bench chaos paper methods openapi lock wheels setup clean
 
 demo: $(VENV)/.runtime
 	@$(BIN)/tastetest demo
@@ -32,6 +32,9 @@ paper: $(VENV)/.dev
 
 docs: $(VENV)/.docs
 	$(BIN)/mkdocs build --strict
+
+methods: $(VENV)/.dev
+	$(BIN)/python -m tests.methods_table
 
 openapi: $(VENV)/.runtime
 	$(BIN)/tastetest openapi > openapi/openapi.json

@@ -4,7 +4,8 @@ With F and d of a covariance F·Fᵀ + diag(d) and P the posterior covariance of
 factors, the covariance of example j with the full score is c_j = F_j·P·g + d_j / N, g
 being the mean factor of what is not yet chosen, its variance q_j = F_j·P·F_jᵀ + d_j, and
 answering it lowers the variance of the full score by c_j² / q_j. A step costs one product
-of F with a vector; nothing of size N × N is ever made.
+of F with a vector. Where there are fewer examples than factors, F·P·Fᵀ itself is kept
+instead of P; nothing larger than F is ever made.
 
 From 512 chosen on, several a step: the nth step's worth is then so even that ranking a
 few at once loses nothing. The order does not depend on how far it is asked for.
@@ -51,13 +52,17 @@ class Greedy:
         costs: Floats | None = None,
     ) -> None:
         self._factor, self._noise = covariance.factor, covariance.noise
-        rank = self._factor.shape[1]
+        examples, rank = self._factor.shape
+        self._by_examples = examples <= rank
         self._posterior = np.eye(rank)
-        self._rest = self._factor.mean(axis=0, dtype=np.float64)
-        self._shared = self._times(self._rest[:, None])[:, 0]
+        if self._by_examples:
+            self._posterior = (self._factor @ self._factor.T).astype(np.float64)
+        rest = self._factor.mean(axis=0, dtype=np.float64)
+        self._shared = (self._factor @ rest.astype(self._factor.dtype)).astype(np.float64)
         self._explained = np.einsum("jr,jr->j", self._factor, self._factor, dtype=np.float64)
         self._strata, self._costs = strata, costs
         self._left = allowed.copy()
+        self._rest = np.ones(len(allowed), dtype=bool)
         self._lacking = _quotas(strata, allowed, per_subtask)
         self.least = len(include) + self._still_lacking(include)
         self.most = int(allowed.sum())
@@ -122,20 +127,26 @@ class Greedy:
         """Choose them, and condition the rest on their answers."""
         self._order.extend(int(j) for j in chosen)
         self._left[chosen] = False
-        np.subtract.at(self._lacking, self._strata[chosen], 1)
-        factor = self._factor[chosen].astype(np.float64)
-        seen = self._posterior @ factor.T
-        covariances = np.asarray(self._factor @ seen.astype(self._factor.dtype), dtype=np.float64)
+        self._rest[chosen] = False
+        if self._lacking.any():
+            np.subtract.at(self._lacking, self._strata[chosen], 1)
+        seen = self._seen(chosen)
+        covariances = seen if self._by_examples else self._times(seen)
         precision = np.linalg.inv(covariances[chosen] + np.diag(self._noise[chosen]))
         gain = covariances @ precision
-        self._rest -= factor.sum(axis=0) / len(self._noise)
         self._shared -= covariances.sum(axis=1) / len(self._noise)
-        self._shared -= gain @ (seen.T @ self._rest)
-        self._explained = np.maximum(self._explained - np.einsum("jb,jb->j", gain, covariances), 0)
-        self._posterior -= seen @ precision @ seen.T
+        self._shared -= gain @ (self._rest @ covariances) / len(self._noise)
+        self._explained = np.maximum(self._explained - (gain * covariances).sum(axis=1), 0)
+        self._posterior -= (gain if self._by_examples else seen @ precision) @ seen.T
+
+    def _seen(self, chosen: NDArray[np.integer]) -> Floats:
+        """Posterior covariance of the kept quantities with the chosen examples' common part."""
+        if self._by_examples:
+            return self._posterior[:, chosen]
+        return np.asarray(self._posterior @ self._factor[chosen].T.astype(np.float64))
 
     def _times(self, vectors: Floats) -> Floats:
-        return np.asarray(self._factor @ vectors, dtype=np.float64)
+        return np.asarray(self._factor @ vectors.astype(self._factor.dtype), dtype=np.float64)
 
     def _still_lacking(self, include: NDArray[np.integer]) -> int:
         there = np.bincount(self._strata[include], minlength=len(self._lacking))

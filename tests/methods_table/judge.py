@@ -1,0 +1,115 @@
+"""Trials: agreement and error of every variant, and the coverage of the intervals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from service.engine.errors import Unsuitable
+from service.engine.selection.base import Source
+from service.engine.selection.optimal_design import OptimalDesign
+from tests.methods_table.benchmarks import Benchmark
+from tests.methods_table.variants import Variant
+
+SIZES = (10, 25, 50, 100)
+TARGETS = 40
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """What one trial shows: sources on the selection half, targets on both halves."""
+
+    source: Source
+    targets: Floats
+    new: Floats
+    rng: np.random.Generator
+
+
+def trial(benchmark: Benchmark, sources: int, seed: int, other_families: bool = False) -> Trial:
+    """Draw targets from the judges, sources from all other models, and split each subtask in halves."""
+    rng = np.random.default_rng(seed)
+    targets = rng.permutation(benchmark.judges)[:TARGETS]
+    others = np.setdiff1d(np.arange(len(benchmark.scores)), targets)
+    if other_families and benchmark.families is not None:
+        kinds = rng.permutation(np.unique(benchmark.families))
+        away = np.isin(benchmark.families, kinds[: len(kinds) // 2])
+        targets = rng.permutation(benchmark.judges[away[benchmark.judges]])[:TARGETS]
+        others = np.flatnonzero(~away)
+    rows = np.sort(rng.permutation(others)[:sources])
+    selection = np.zeros(len(benchmark.strata), dtype=bool)
+    for subtask in np.unique(benchmark.strata):
+        examples = rng.permutation(np.flatnonzero(benchmark.strata == subtask))
+        selection[examples[: len(examples) // 2]] = True
+    scores = benchmark.scores[:, selection]
+    source = Source(np.ascontiguousarray(scores[rows]), benchmark.strata[selection])
+    new = benchmark.scores[targets][:, ~selection].mean(axis=1)
+    return Trial(source, scores[targets].astype(np.float64), new, rng)
+
+
+def agreement(truth: Floats, estimates: Floats) -> float:
+    """Share of pairs in the true order, a tie counting half, pairs of equal truth left out."""
+    first, second = np.triu_indices(len(truth), 1)
+    right, found = truth[first] - truth[second], estimates[first] - estimates[second]
+    found = np.where(np.abs(found) < 1e-12, 0, found)
+    kept = right != 0
+    return float(np.where(found == 0, 0.5, right * found > 0)[kept].mean())
+
+
+def measure(variant: Variant, drawn: Trial) -> Floats:
+    """Agreement on the same items, on new items, and mean absolute error, by size: shape (sizes, 3)."""
+    fitted = variant(drawn.source, drawn.rng)
+    truth = drawn.targets.mean(axis=1)
+    rows = []
+    for size in SIZES:
+        chosen = fitted.choose(size)
+        estimates = fitted.estimate(chosen, drawn.targets[:, chosen])
+        error = float(np.abs(estimates - truth).mean())
+        rows.append((agreement(truth, estimates), agreement(drawn.new, estimates), error))
+    return np.array(rows)
+
+
+def compare(
+    variants: dict[str, Variant], benchmark: Benchmark, sources: int, trials: int, **how: bool
+) -> dict[str, Floats]:
+    """Means over the trials by variant, each (sizes, 3); a variant that cannot work is left out."""
+    found: dict[str, list[Floats]] = {}
+    for seed in range(trials):
+        for name, variant in variants.items():
+            try:
+                found.setdefault(name, []).append(measure(variant, trial(benchmark, sources, seed, **how)))
+            except Unsuitable:
+                continue
+    return {name: np.mean(values, axis=0) for name, values in found.items() if len(values) == trials}
+
+
+def coverage(benchmark: Benchmark, sources: int, trials: int) -> dict[str, float]:
+    """Share of the targets' full scores in their 90 % intervals; of pairs given 0.8 to 0.9, in order."""
+    inside, rank, band = [], [], []
+    for seed in range(trials):
+        drawn = trial(benchmark, sources, seed)
+        fitted = OptimalDesign().fit(drawn.source, drawn.rng)
+        truth = drawn.targets.mean(axis=1)
+        for size in SIZES:
+            subset = fitted.pick(size)
+            answers = drawn.targets[:, subset.indices]
+            low, high = fitted.interval(subset, answers).T
+            inside.append((low <= truth) & (truth <= high))
+            rank.append(np.argsort(np.argsort(fitted.estimate(subset, answers, "blp"))) / len(truth))
+            first, second = np.triu_indices(len(truth), 1)
+            surely = fitted.better(subset, answers[first], answers[second])
+            stated = np.maximum(surely, 1 - surely)
+            kept = (stated > 0.8) & (stated < 0.9) & (truth[first] != truth[second])
+            band.append(((surely > 0.5) == (truth[first] > truth[second]))[kept])
+    covered, place = np.array(inside), np.array(rank)
+    by_size = covered.reshape(trials, len(SIZES), -1).mean(axis=(0, 2))
+    return {
+        "all": float(covered.mean()),
+        "lowest size": float(by_size.min()),
+        "highest size": float(by_size.max()),
+        "bottom fifth": float(covered[place < 0.2].mean()),
+        "top fifth": float(covered[place >= 0.8].mean()),
+        "pairs": float(np.concatenate(band).mean()),
+    }
