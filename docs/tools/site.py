@@ -28,6 +28,8 @@ ORDER: list[tuple[str, list[tuple[str, str]]]] = [
             ("API reference", "reference.md"),
             ("In CI", "ci/README.md"),
             ("Operations", "operations/README.md"),
+            ("Upgrade", "operations/upgrade.md"),
+            ("Backup", "operations/backup.md"),
         ],
     ),
     (
