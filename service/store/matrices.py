@@ -16,20 +16,44 @@ from uuid6 import uuid7
 from service.engine.matrix import Matrix
 from service.errors import Conflict, NotFound
 from service.store import cursors, packing
-from service.store.records import UNFINISHED, MatrixRecord, ModelRecord, Page
+from service.store.records import UNFINISHED, Account, MatrixRecord, ModelRecord, Origin, Page
 from service.store.tables import jobs, matrices, matrix_revisions, matrix_rows, selections
 
-_COLUMNS = 'matrix_id, model, valid_from, "binary", scored, accuracy, sha256, scores, missing, confidences'
+_ACCOUNT = ("errored", "unscored", "not_run", "answers", "reported", "states", "repeats")
+_COLUMNS = (
+    'matrix_id, model, valid_from, "binary", scored, accuracy, sha256, scores, missing, confidences, '
+    + ", ".join(_ACCOUNT)
+)
 _COPY = f"COPY matrix_rows ({_COLUMNS}) FROM STDIN (FORMAT BINARY)"
-_TYPES = ("uuid", "text", "int4", "bool", "int4", "float8", "bytea", "bytea", "bytea", "bytea")
+_TYPES = (
+    "uuid", "text", "int4", "bool", "int4", "float8", "bytea", "bytea", "bytea", "bytea",
+    "int4", "int4", "int4", "int8", "float8", "bytea", "bytea",
+)  # fmt: skip
 
 
-def create(conn: Connection, matrix: Matrix, *, name: str) -> MatrixRecord:
-    """Store a matrix as revision 1."""
+def create(
+    conn: Connection,
+    matrix: Matrix,
+    *,
+    name: str,
+    origin: Origin | None = None,
+    accounts: Sequence[Account] | None = None,
+) -> MatrixRecord:
+    """Store a matrix as revision 1.
+
+    Parameters
+    ----------
+    origin : Origin, optional
+        Where the tool's own logs were read.
+    accounts : sequence of Account, optional
+        One a model, in the matrix's order.
+    """
     matrix_id = str(uuid7())
-    rows = [packing.pack(matrix, i) for i in range(len(matrix.models))]
+    told: Sequence[Account | None] = accounts or [None] * len(matrix.models)
+    rows = [packing.pack(matrix, i, account) for i, account in enumerate(told)]
     header, bounds = packing.header_sha256(matrix), packing.bounds(matrix)
-    conn.execute(insert(matrices).values(id=matrix_id, name=name, **_header(matrix, header, bounds)))
+    values = {"origin": packing.pack_origin(origin), **_header(matrix, header, bounds)}
+    conn.execute(insert(matrices).values(id=matrix_id, name=name, **values))
     _add_rows(conn, matrix_id, 1, rows)
     _add_revision(conn, matrix_id, 1, len(matrix.examples), header, bounds)
     return get(conn, matrix_id)
@@ -73,7 +97,7 @@ def models(
     record = get(conn, matrix_id, revision)
     r = matrix_rows.c
     query = (
-        select(r.model, r.accuracy, r.scored, r.valid_from)
+        select(r.model, r.accuracy, r.scored, r.valid_from, *(r[name] for name in _ACCOUNT[:5]))
         .where(_at(record))
         .order_by(r.model)
         .limit(limit + 1)
@@ -81,7 +105,7 @@ def models(
     if cursor is not None:
         query = query.where(r.model > cursors.decode(cursor))
     found = [
-        ModelRecord(row.model, row.accuracy, row.scored, record.n_examples - row.scored, row.valid_from)
+        ModelRecord(row.model, row.accuracy, row.scored, record.n_examples - row.scored, *row[3:])
         for row in conn.execute(query)
     ]
     return cursors.page(found, [model.model for model in found], limit)
@@ -101,6 +125,12 @@ def examples(conn: Connection, matrix_id: str) -> tuple[str, ...]:
     if packed is None:
         raise NotFound(f"There is no matrix {matrix_id!r}.")
     return tuple(orjson.loads(packing.expand(packed)))
+
+
+def origin(conn: Connection, matrix_id: str) -> Origin | None:
+    """What the tool that ran the matrix's examples calls them; None where no log told."""
+    known = cursors.known_id(matrix_id, "matrix")
+    return packing.unpack_origin(conn.scalar(select(matrices.c.origin).where(matrices.c.id == known)))
 
 
 def outline(conn: Connection, matrix_id: str, revision: int | None = None) -> dict[str, Any]:
@@ -151,13 +181,23 @@ def load(
     )
 
 
-def put_model(conn: Connection, matrix_id: str, row: Matrix) -> tuple[MatrixRecord, bool]:
+def put_model(
+    conn: Connection,
+    matrix_id: str,
+    row: Matrix,
+    *,
+    origin: Origin | None = None,
+    account: Account | None = None,
+) -> tuple[MatrixRecord, bool]:
     """Add or replace one model as a new revision; the other rows are not touched.
 
     Parameters
     ----------
     row : Matrix
         One model on exactly the matrix's examples.
+    origin : Origin, optional
+        Kept where the matrix has none yet.
+    account : Account, optional
 
     Returns
     -------
@@ -172,11 +212,17 @@ def put_model(conn: Connection, matrix_id: str, row: Matrix) -> tuple[MatrixReco
     ).one_or_none()
     if held is None:
         raise NotFound(f"There is no matrix {matrix_id!r}.")
-    packed = packing.pack(row, 0)
+    if held.origin is None and origin is not None:
+        conn.execute(
+            update(matrices).where(matrices.c.id == known).values(origin=packing.pack_origin(origin))
+        )
+    packed = packing.pack(row, 0, account)
     current = matrix_rows.c.matrix_id == known, matrix_rows.c.valid_to.is_(None)
     same_model = and_(*current, matrix_rows.c.model == packed.model)
     before = conn.scalar(select(matrix_rows.c.sha256).where(same_model))
     if before == packed.sha256:
+        told = dict(zip(_ACCOUNT, packed.account, strict=True))
+        conn.execute(update(matrix_rows).where(same_model).values(told))
         return get(conn, known), False
     revision = held.revision + 1
     conn.execute(update(matrix_rows).where(same_model).values(valid_to=revision))
@@ -243,7 +289,7 @@ def _add_rows(conn: Connection, matrix_id: str, revision: int, rows: Sequence[pa
         copy.set_types(_TYPES)
         for row in rows:
             fields = row.binary, row.scored, row.accuracy, row.sha256, row.scores, row.missing
-            copy.write_row((UUID(matrix_id), row.model, revision, *fields, row.confidences))
+            copy.write_row((UUID(matrix_id), row.model, revision, *fields, row.confidences, *row.account))
 
 
 def _add_revision(

@@ -16,6 +16,7 @@ import zstandard
 from numpy.typing import NDArray
 
 from service.engine.matrix import Matrix, Scores
+from service.store.records import Account, Origin
 
 LEVEL = 3
 
@@ -32,9 +33,10 @@ class PackedRow:
     scores: bytes
     missing: bytes | None
     confidences: bytes | None
+    account: tuple[int | float | bytes | None, ...] = (None,) * 7
 
 
-def pack(matrix: Matrix, i: int) -> PackedRow:
+def pack(matrix: Matrix, i: int, account: Account | None = None) -> PackedRow:
     """Row i of the matrix, with its encoding chosen by its own scores."""
     values = matrix.scores[i]
     gone = None if matrix.missing is None or not matrix.missing[i].any() else matrix.missing[i]
@@ -52,7 +54,47 @@ def pack(matrix: Matrix, i: int) -> PackedRow:
         scores=raw if binary else squeeze(raw),
         missing=mask,
         confidences=None if sure is None else squeeze(sure.tobytes()),
+        account=(None,) * 7 if account is None else _account(account),
     )
+
+
+def _account(account: Account) -> tuple[int | float | bytes | None, ...]:
+    states, repeats = account.states, account.repeats
+    return (
+        account.errored,
+        account.unscored,
+        account.not_run,
+        account.answers,
+        account.reported,
+        None if states is None else squeeze(states.tobytes()),
+        None if repeats is None else squeeze(repeats.astype("<u2").tobytes()),
+    )
+
+
+def pack_origin(origin: Origin | None) -> bytes | None:
+    """Tasks by number, since few tasks have all examples."""
+    if origin is None:
+        return None
+    tasks = list(dict.fromkeys(origin.tasks))
+    number = {task: at for at, task in enumerate(tasks)}
+    told = {
+        "tool": origin.tool,
+        "tasks": tasks,
+        "of": [number[task] for task in origin.tasks],
+        "ids": origin.ids,
+        "hashes": origin.hashes,
+    }
+    return squeeze(orjson.dumps(told))
+
+
+def unpack_origin(packed: bytes | None) -> Origin | None:
+    """Undo `pack_origin`."""
+    if packed is None:
+        return None
+    told = orjson.loads(expand(packed))
+    hashes = told["hashes"]
+    tasks = tuple(told["tasks"][at] for at in told["of"])
+    return Origin(told["tool"], tasks, tuple(told["ids"]), None if hashes is None else tuple(hashes))
 
 
 def scores_of(rows: Sequence[tuple[bool, bytes]], n: int) -> Scores:

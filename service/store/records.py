@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Generic, Literal, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 JobStatus = Literal["queued", "running", "succeeded", "failed", "cancelled"]
 UNFINISHED: tuple[JobStatus, ...] = ("queued", "running")
 
@@ -41,14 +44,76 @@ class MatrixRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class Origin:
+    """What the tool that ran a matrix's examples calls them.
+
+    Attributes
+    ----------
+    tool : str
+        Name of the format the logs are in.
+    tasks, ids : tuple of str, length N
+        The tool's task and its own id of each example, in the matrix's order.
+    hashes : tuple of str or None, length N, optional
+        Content hash of each example where the log had one.
+    """
+
+    tool: str
+    tasks: tuple[str, ...]
+    ids: tuple[str, ...]
+    hashes: tuple[str | None, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Account:
+    """What a model's log says beside its scores.
+
+    Attributes
+    ----------
+    errored, unscored, not_run : int
+        Examples without a score of the log, by what became of them.
+    answers : int
+        Answers the scores are means of.
+    reported : float, optional
+        The mean by the tool's own account.
+    states : ndarray of uint8, shape (N,), optional
+        0 scored, 1 errored, 2 unscored, 3 not run; None when all are scored.
+    repeats : ndarray of uint16, shape (N,), optional
+        Answers in each score; None when one each.
+    """
+
+    errored: int
+    unscored: int
+    not_run: int
+    answers: int
+    reported: float | None = None
+    states: NDArray[np.uint8] | None = None
+    repeats: NDArray[np.uint16] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ModelRecord:
-    """One model's row: `accuracy` over its scored examples, None without any; `revision` it came with."""
+    """One model's row.
+
+    Attributes
+    ----------
+    accuracy : float, optional
+        Over its scored examples; None without any.
+    revision : int
+        The one it came with.
+    errored, unscored, not_run, answers, reported : optional
+        As in `Account`; None in rows of earlier releases.
+    """
 
     model: str
     accuracy: float | None
     scored: int
     missing: int
     revision: int
+    errored: int | None = None
+    unscored: int | None = None
+    not_run: int | None = None
+    answers: int | None = None
+    reported: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,6 +56,8 @@ matrices = Table(
     Column("header_sha256", LargeBinary, nullable=False),
     # Lowest and highest score of each example, so that one more model costs one row, not a pass over all.
     Column("bounds", LargeBinary, nullable=False),
+    # What the tool that ran the examples calls them; no part of the content, and so of no hash.
+    Column("origin", LargeBinary),
 )
 
 matrix_revisions = Table(
@@ -86,6 +88,14 @@ matrix_rows = Table(
     Column("scores", LargeBinary, nullable=False),
     Column("missing", LargeBinary),
     Column("confidences", LargeBinary),
+    # What the log says beside the scores; no part of the content. Null in rows of earlier releases.
+    Column("errored", Integer),
+    Column("unscored", Integer),
+    Column("not_run", Integer),
+    Column("answers", BigInteger),
+    Column("reported", Double),
+    Column("states", LargeBinary),
+    Column("repeats", LargeBinary),
     CheckConstraint("valid_to > valid_from", name="validity"),
     Index(
         "uq_matrix_rows_current", "matrix_id", "model", unique=True, postgresql_where=text("valid_to IS NULL")

@@ -14,6 +14,7 @@ from service.engine.matrix import Matrix
 from service.engine.outline import Outline
 from service.errors import InvalidRequest, NotFound
 from service.store import matrices
+from service.store.records import Account, ModelRecord, Origin
 
 NOBODY = "0198c0de-7a57-7e57-8000-000000000001"
 
@@ -226,3 +227,35 @@ def test_scores_are_kept_packed_and_uncompressed(conn: Connection) -> None:
         "SELECT attstorage FROM pg_attribute WHERE attrelid = 'matrix_rows'::regclass AND attname = 'scores'"
     )
     assert conn.scalar(text(storage)) == "e"
+
+
+def test_where_the_examples_are_from_is_kept_and_changes_no_hash(conn: Connection) -> None:
+    matrix = build(np.eye(3))
+    origin = Origin("lm_eval", ("b", "a", "b"), ("0", "1", "7"), ("h", None, "h2"))
+    bare = matrices.create(conn, matrix, name="bare")
+    named = matrices.create(conn, matrix, name="named", origin=origin)
+    assert (matrices.origin(conn, bare.id), matrices.origin(conn, named.id)) == (None, origin)
+    assert bare.content_hash == named.content_hash
+    other = Origin("inspect", ("t",) * 3, ("1", "2", "3"))
+    row = matrix.take(models=np.array([0]))
+    for record in (bare, named):
+        assert matrices.put_model(conn, record.id, row, origin=other) == (record, False)
+    assert (matrices.origin(conn, bare.id), matrices.origin(conn, named.id)) == (other, origin)
+
+
+def test_what_a_log_says_of_its_answers_stands_beside_the_model(conn: Connection) -> None:
+    matrix = build(np.array([[1, np.nan], [0, 1]]))
+    repeats, states = np.array([3, 0], dtype=np.uint16), np.array([0, 1], dtype=np.uint8)
+    first = Account(1, 0, 0, 3, 0.5, states, repeats)
+    record = matrices.create(conn, matrix, name="told", accounts=[first, Account(0, 0, 0, 2)])
+    told = [(m.errored, m.unscored, m.not_run, m.answers, m.reported) for m in models_of(conn, record.id)]
+    assert told == [(1, 0, 0, 3, 0.5), (0, 0, 0, 2, None)]
+    before = matrices.create(conn, matrix, name="before")
+    assert models_of(conn, before.id)[0].errored is None
+    assert before.content_hash == record.content_hash
+    same, _ = matrices.put_model(conn, before.id, matrix.take(models=np.array([0])), account=first)
+    assert (same.revision, models_of(conn, before.id)[0].answers) == (1, 3)
+
+
+def models_of(conn: Connection, matrix_id: str) -> tuple[ModelRecord, ...]:
+    return matrices.models(conn, matrix_id, None, None, 10).items
