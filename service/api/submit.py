@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated
 
 from fastapi import APIRouter, BackgroundTasks, Body, Response
@@ -13,6 +14,7 @@ from service.api.once import IdempotencyKey, kept, of_body, once
 from service.api.route import StrictRoute
 from service.engine.outline import Outline
 from service.engine.plan import PlanError
+from service.engine.selection.named import BY_ID
 from service.errors import Fault, InvalidRequest, NotFound
 from service.jobs.kinds import KINDS
 from service.jobs.submit import submit
@@ -83,12 +85,19 @@ def _submit(conn: Connection, kind: JobKind, ask: SelectRequest | MdadRequest) -
     matrix = _matrix(conn, ask)
     settings = ask.model_dump(exclude={"matrix_id", "revision"}, exclude_none=True)
     try:
-        plan = work.plan(settings, Outline(**matrices.outline(conn, matrix.id, matrix.revision)))
+        plan = work.plan(settings, _outline(conn, matrix, ask))
     except PlanError as exc:
         raise InvalidRequest(
             f"{exc.field}: {exc.message}", [Fault(exc.field, "does_not_fit", exc.message)]
         ) from None
     return submit(conn, kind=kind, settings=plan.settings, matrix=matrix, parts=work.parts(plan))
+
+
+def _outline(conn: Connection, matrix: MatrixRecord, ask: SelectRequest | MdadRequest) -> Outline:
+    outline = Outline(**matrices.outline(conn, matrix.id, matrix.revision))
+    if isinstance(ask, SelectRequest) and BY_ID & ask.options.keys():
+        return replace(outline, examples=matrices.examples(conn, matrix.id))
+    return outline
 
 
 def _matrix(conn: Connection, ask: SelectRequest | MdadRequest) -> MatrixRecord:

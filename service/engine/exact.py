@@ -137,7 +137,7 @@ def sampling_note(pairs: Pairs) -> dict[str, Any]:
 
 def random_line(sizes: tuple[int, ...], whole: WholeBenchmark) -> Line:
     """Uniform draws from the whole benchmark, by formula: what every result is set beside."""
-    line = Line(Spec("random", "random", "mean", {}, "scores"), None)
+    line = Line(Spec("random", "random", "mean", {}, "scores", {}), None)
     if sizes:
         line.cells = whole.random(sizes)
         line.notes = dict.fromkeys(sizes, whole.notes)

@@ -31,6 +31,8 @@ class Outline:
         Models with a missing cell, when known.
     incomplete_examples : int
         Examples with a missing cell, when known.
+    examples : tuple of str
+        Ids, where the request names any.
     """
 
     models: tuple[str, ...]
@@ -43,6 +45,7 @@ class Outline:
     embeddings: bool
     incomplete_models: tuple[str, ...] = ()
     incomplete_examples: int = 0
+    examples: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, matrix: Matrix) -> Outline:
@@ -60,6 +63,7 @@ class Outline:
             embeddings=matrix.embeddings is not None,
             incomplete_models=tuple(matrix.models[i] for i in incomplete),
             incomplete_examples=0 if gone is None else int(gone.any(axis=0).sum()),
+            examples=matrix.examples,
         )
 
     def after(self, policy: str) -> Outline:

@@ -90,11 +90,13 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class SelectPlan:
-    """A checked selection: one method, one size, the source models' ids (None: all)."""
+    """A checked selection: one method, one size (None: what a budget pays for), the source models' ids
+    (None: all).
+    """
 
     settings: dict[str, Any]
     spec: Spec
-    size: int
+    size: int | None
     seed: int
     sources: tuple[str, ...] | None
 
@@ -180,8 +182,7 @@ def select_plan(settings: Mapping[str, Any], outline: Outline) -> SelectPlan:
     request = {k: fields.get(k) for k in ("method", "estimator", "options", "scored_by")}
     spec = resolve({k: v for k, v in request.items() if v is not None}, outline, "")
     size = fields.integer("size", None, 1, outline.n_examples)
-    if size is None:
-        raise PlanError("/size", f"Say how many of the {outline.n_examples} examples to select.")
+    _refuse_size(size, spec, outline)
     sources = fields.ids("source_models", outline.models, least=1)
     seed = fields.integer("seed", 0, 0, 2**63 - 1) or 0
     resolved = {
@@ -193,6 +194,14 @@ def select_plan(settings: Mapping[str, Any], outline: Outline) -> SelectPlan:
     }
     del resolved["label"]
     return SelectPlan(resolved, spec, size, seed, sources or None)
+
+
+def _refuse_size(size: int | None, spec: Spec, outline: Outline) -> None:
+    budget = spec.options.get("budget")
+    if size is None and budget is None:
+        raise PlanError("/size", f"Say how many of the {outline.n_examples} examples to select.")
+    if size is not None and budget is not None:
+        raise PlanError("/size", "A budget says how many examples; leave size or the budget out.")
 
 
 def _refuse_tiny(outline: Outline) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from service.engine.outline import Outline
 from service.engine.plan_fields import Models, PlanError, check_choice
 from service.engine.selection.base import Method
+from service.engine.selection.named import ONE_CHOICE, positioned
 from service.engine.selection.registry import LEARNS_NOTHING, METHODS, create, defaults
 
 BLP = "blp"
@@ -28,8 +29,10 @@ class Spec:
         Names the line; distinct within a request.
     method, estimator : str
     options : dict
-        Every option, defaults filled in.
+        Every option, defaults filled in; examples by id.
     scored_by : "scores" or "confidences"
+    arguments : dict
+        What the method is made with: the options, examples by position.
     """
 
     label: str
@@ -37,6 +40,7 @@ class Spec:
     estimator: str
     options: dict[str, Any]
     scored_by: str
+    arguments: dict[str, Any] = field(compare=False)
 
     @property
     def fit_key(self) -> str:
@@ -70,7 +74,7 @@ class Spec:
 
     def create(self) -> Method:
         """The method with its options."""
-        return create(self.method, self.options)
+        return create(self.method, self.arguments)
 
 
 def check_methods(value: object, outline: Outline, models: Models) -> tuple[Spec, ...]:
@@ -86,6 +90,7 @@ def check_methods(value: object, outline: Outline, models: Models) -> tuple[Spec
         raise PlanError("/methods", f"methods is a list of 1 to {MOST_METHODS} names or objects.")
     specs: list[Spec] = []
     for at, entry in enumerate(entries):
+        _refuse_one_choice(entry, at)
         spec = resolve(entry, outline, f"/methods/{at}")
         _refuse_repeat(spec, specs, at)
         if spec.needs_sources and not models.sources:
@@ -103,7 +108,7 @@ def resolve(entry: object, outline: Outline, where: str) -> Spec:
     if unknown := sorted(set(request) - known):
         raise PlanError(f"{where}/{unknown[0]}", f"Unknown field; known are {', '.join(sorted(known))}.")
     name = str(request["method"])
-    options = _check_options(name, request.get("options") or {}, where)
+    options, arguments = _check_options(name, request.get("options") or {}, outline, where)
     cls = METHODS[name]
     allowed = (*cls.estimators, *(() if BLP in cls.estimators else (BLP,)))
     estimator = check_choice(f"{where}/estimator", request.get("estimator") or cls.estimators[0], allowed)
@@ -113,19 +118,23 @@ def resolve(entry: object, outline: Outline, where: str) -> Spec:
     label = request.get("label") or (f"{name} ({', '.join(marks)})" if marks else name)
     if not isinstance(label, str) or len(label) > 100:
         raise PlanError(f"{where}/label", "A label is text of at most 100 characters.")
-    return Spec(label, name, estimator, options, scored_by)
+    return Spec(label, name, estimator, options, scored_by, arguments)
 
 
-def _check_options(name: str, options: object, where: str) -> dict[str, Any]:
+def _check_options(
+    name: str, options: object, outline: Outline, where: str
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The options with every default, and as the method takes them."""
     if not isinstance(options, Mapping):
         raise PlanError(f"{where}/options", "options is an object of option names and values.")
     if name not in METHODS:
         raise PlanError(f"{where}/method" if where == "" else where, _unknown_method(name))
     try:
-        create(name, options)
+        arguments = positioned(options, outline.examples)
+        create(name, arguments)
     except (ValueError, TypeError) as error:
         raise PlanError(f"{where}/options", f"{error}.") from error
-    return {**defaults(name), **options}
+    return {**defaults(name), **options}, arguments
 
 
 def _unknown_method(name: str) -> str:
@@ -144,7 +153,8 @@ def _check_scored_by(value: object, estimator: str, outline: Outline, where: str
 def _marks(name: str, estimator: str, options: dict[str, Any], scored_by: str, natural: str) -> list[str]:
     """What sets a spec apart from its method's default."""
     plain = defaults(name)
-    marks = [f"{key}={value}" for key, value in sorted(options.items()) if value != plain[key]]
+    changed = {key: value for key, value in sorted(options.items()) if value != plain[key]}
+    marks = [key if key in ONE_CHOICE else f"{key}={value}" for key, value in changed.items()]
     if estimator != METHODS[name].estimators[0]:
         marks.append(estimator)
     if scored_by != natural:
@@ -155,6 +165,17 @@ def _marks(name: str, estimator: str, options: dict[str, Any], scored_by: str, n
 def _default_methods(outline: Outline, models: Models) -> list[str]:
     names = [n for n in METHODS if n != "stratified" or len(outline.subtasks) > 1]
     return [n for n in names if models.sources or n in LEARNS_NOTHING]
+
+
+def _refuse_one_choice(entry: object, at: int) -> None:
+    options = entry.get("options") if isinstance(entry, Mapping) else None
+    if not isinstance(options, Mapping):
+        return
+    if given := sorted(name for name in ONE_CHOICE if options.get(name) is not None):
+        raise PlanError(
+            f"/methods/{at}/options/{given[0]}",
+            f"{given[0]} is for POST /select: each trial of an experiment has other examples.",
+        )
 
 
 def _refuse_repeat(spec: Spec, earlier: list[Spec], at: int) -> None:
@@ -170,7 +191,7 @@ def _fair_random(specs: list[Spec]) -> list[Spec]:
     scored = [spec for spec in specs if spec.scored_by == "confidences"]
     if not scored or any(spec.method == "random" for spec in scored):
         return []
-    return [Spec("random (confidences)", "random", METHODS["random"].estimators[0], {}, "confidences")]
+    return [Spec("random (confidences)", "random", METHODS["random"].estimators[0], {}, "confidences", {})]
 
 
 def _no_sources(spec: Spec) -> str:

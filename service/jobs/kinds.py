@@ -113,7 +113,7 @@ def _keep_selection(conn: Connection, part: Claim, body: Mapping[str, Any]) -> N
         matrix_id=part.matrix_id,
         revision=part.revision,
         method=part.settings["method"],
-        size=part.settings["size"],
+        size=body["size"],
         body=body,
         content_hash=body["content_hash"],
     )

@@ -27,12 +27,14 @@ class _OfMatrix(Ask):
 
 
 class SelectRequest(_OfMatrix):
-    """Choose a micro-benchmark of `size` examples."""
+    """Choose a micro-benchmark of `size` examples, or of what a budget pays for."""
 
     method: Annotated[
         Name, Field(description="`random`, `stratified`, …; an unknown one is refused with the list.")
     ]
-    size: Annotated[Count, Field(description="How many examples to choose.")]
+    size: Annotated[
+        Count | None, Field(description="How many examples to choose; left out with `options.budget`.")
+    ] = None
     seed: Seed = 0
     source_models: Annotated[
         list[Name] | None, Field(description="The models to learn from; all when left out.")
@@ -40,7 +42,18 @@ class SelectRequest(_OfMatrix):
     estimator: Annotated[
         Name | None, Field(description="How answers become a full score; the method's own when left out.")
     ] = None
-    options: Options = Field(default_factory=dict)
+    options: Annotated[
+        dict[str, Any],
+        Field(
+            description="The method's own options, by name. `optimal_design` takes `include` and `exclude` "
+            "(lists of example ids), `per_subtask` (least number from each), `costs` (an object that gives "
+            "every example id a number above 0, say tokens) and `budget` (what may be spent of them)."
+        ),
+    ] = Field(default_factory=dict)
+    scored_by: Annotated[
+        Literal["scores", "confidences"] | None,
+        Field(description="What answers on the examples will be; as suits the method when left out."),
+    ] = None
     missing: Annotated[Missing, MISSING] = "error"
 
 

@@ -21,7 +21,7 @@ LEAST_SOURCES = 10
 IRT = ("pirt", "gpirt")
 
 
-def calibration(source: Source, plan: SelectPlan, scored_by: str) -> dict[str, Any] | None:
+def calibration(source: Source, plan: SelectPlan, chosen: Subset, scored_by: str) -> dict[str, Any] | None:
     """Errors of estimates from scores or confidences, cross-validated over the source models.
 
     Those of the selection's weights where its estimator takes more than weights, which it
@@ -34,8 +34,9 @@ def calibration(source: Source, plan: SelectPlan, scored_by: str) -> dict[str, A
         return None
     stream = generator(plan.seed, 0, "select", spec.fit_key, "calibration")
     by = linear(spec.estimator)
+    size = len(chosen.indices)
     try:
-        found = asdict(cross_validate(source, spec.create(), plan.size, by, stream, scored_by=scored_by))
+        found = asdict(cross_validate(source, spec.create(), size, by, stream, scored_by=scored_by))
     except Unsuitable:
         return None
     # Infinite when no pair has an error; JSON has no word for it.

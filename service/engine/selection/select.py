@@ -9,8 +9,9 @@ import numpy as np
 
 from service.engine.matrix import Matrix
 from service.engine.plan import SelectPlan
-from service.engine.selection.base import Source
+from service.engine.selection.base import Fitted, Source, Subset
 from service.engine.selection.evidence import calibration, predictor
+from service.engine.selection.optimal_design import FittedDesign
 from service.engine.splits import generator, positions
 from service.engine.trials import jaccard
 
@@ -55,13 +56,14 @@ def run(matrix: Matrix, plan: SelectPlan, check: Check) -> dict[str, Any]:
         check(at / 2)
         stream = generator(plan.seed, 0, "select", plan.spec.fit_key, *purpose)
         fits.append(plan.spec.create().fit(source, stream))
-        subsets.append(fits[-1].pick(plan.size))
+        subsets.append(_choice(fits[-1], plan.size))
     chosen = subsets[0]
     return {
         **{
             key: plan.settings[key]
-            for key in ("method", "estimator", "options", "scored_by", "size", "seed", "missing")
+            for key in ("method", "estimator", "options", "scored_by", "seed", "missing")
         },
+        "size": len(chosen.indices),
         "source_models": [matrix.models[row] for row in rows],
         "examples": [
             {"id": matrix.examples[j], "weight": weight, "subtask": _subtask(matrix, j)}
@@ -69,14 +71,20 @@ def run(matrix: Matrix, plan: SelectPlan, check: Check) -> dict[str, Any]:
         ],
         "stability": jaccard(subsets),
         "predictor": predictor(fits[0], source, plan, chosen),
-        "calibration": calibration(source, plan, plan.spec.scored_by),
-        "calibration_of_scores": _of_scores(source, plan),
+        "calibration": calibration(source, plan, chosen, plan.spec.scored_by),
+        "calibration_of_scores": _of_scores(source, plan, chosen),
     }
 
 
-def _of_scores(source: Source, plan: SelectPlan) -> dict[str, Any] | None:
+def _choice(fitted: Fitted, size: int | None) -> Subset:
+    if size is None and isinstance(fitted, FittedDesign):
+        return fitted.spend()
+    return fitted.pick(size or 0)
+
+
+def _of_scores(source: Source, plan: SelectPlan, chosen: Subset) -> dict[str, Any] | None:
     """Errors of estimates from 0/1 answers, where the method takes confidences."""
-    return calibration(source, plan, "scores") if plan.spec.scored_by == "confidences" else None
+    return calibration(source, plan, chosen, "scores") if plan.spec.scored_by == "confidences" else None
 
 
 def _subtask(matrix: Matrix, example: int) -> str | None:
