@@ -19,7 +19,7 @@ def sentence(plan: Plan, matrix: Matrix, answer: dict[str, Any]) -> str:
         orders = f"puts models in the order that {_truth(plan)} give them in {chance} of cases"
         return f"No method or size tested {orders}, however far apart they are."
     if answer["status"] == "use_full_benchmark":
-        return _full_benchmark(plan, answer, chance)
+        return _everything(plan, matrix, answer, chance)
     advice = f"Use {answer['size']} of {len(matrix.examples)} examples {_chosen(plan, answer)}"
     if answer["mdad"] is None:
         return f"{advice}, with care: on the trials that did not choose it, it does not reach {chance}."
@@ -27,21 +27,23 @@ def sentence(plan: Plan, matrix: Matrix, answer: dict[str, Any]) -> str:
     return f"{advice}: models {_apart(answer)} {order}."
 
 
-def _full_benchmark(plan: Plan, answer: dict[str, Any], chance: str) -> str:
+def _everything(plan: Plan, matrix: Matrix, answer: dict[str, Any], chance: str) -> str:
+    one_subtask = len(matrix.examples) < plan.outline.n_examples
+    advice = "Use the whole subtask" if one_subtask else "Use the full benchmark"
     sizes = "no smaller size tested" if plan.max_size is None else f"no size tested up to {plan.max_size}"
     models = f"models {points(plan.target_mdad)} apart"
     refusal = f"puts {models} in the order that {_truth(plan)} give them in {chance} of cases"
     best = answer["best_tested"]
     if not best:
-        return f"Use the full benchmark: {sizes} {refusal}."
+        return f"{advice}: {sizes} {refusal}."
     what = f"{best['size']} examples {_chosen(plan, best)}"
     if best["mdad"] <= plan.target_mdad + 1e-9:
         return (
-            f"Use the full benchmark: {sizes} surely {refusal}; the best, {what}, does so on all trials "
+            f"{advice}: {sizes} surely {refusal}; the best, {what}, does so on all trials "
             "together but not on the half of them that chooses. More trials may settle it."
         )
     reached = f"the best, {what}, does so from {points(best['mdad'])} on"
-    return f"Use the full benchmark: {sizes} {refusal}; {reached}."
+    return f"{advice}: {sizes} {refusal}; {reached}."
 
 
 def _truth(plan: Plan) -> str:

@@ -392,6 +392,8 @@ def test_each_subtask_on_its_own(data: Matrix) -> None:
         sizes = [entry["size"] for entry in part["methods"][0]["sizes"]]
         assert sizes == [5, 15]
         assert judged(part)[15]["agreement"] == 1
+        assert "full benchmark" not in part["recommendation"]["sentence"]
+    assert result["recommendation"]["sentence"].startswith("Use the full benchmark")
     whole = made.run(data, methods=["random"], trials=4, sizes=[5, 15, 40])
     assert whole["methods"] == result["methods"]
 
