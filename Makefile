@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 FROM := $(if $(wildcard wheels),--no-index --find-links wheels)
 
-.PHONY: docs demo serve test bench chaos paper methods openapi lock wheels setup clean
+.PHONY: docs demo serve test bench chaos paper methods openapi examples lock wheels setup clean
 
 demo: $(VENV)/.runtime
 	@$(BIN)/tastetest demo
@@ -35,6 +35,10 @@ docs: $(VENV)/.docs
 
 methods: $(VENV)/.dev
 	$(BIN)/python -m tests.methods_table
+
+# Answers of the service as it is now, for the OpenAPI document; then make openapi.
+examples: $(VENV)/.dev
+	$(BIN)/python -m tests.contract.record
 
 openapi: $(VENV)/.runtime
 	$(BIN)/tastetest openapi > openapi/openapi.json

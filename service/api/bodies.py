@@ -13,7 +13,7 @@ _FIELDS = {
     name: {key: value for key, value in field.items() if key != "title"}
     for name, field in UploadFields.model_json_schema()["properties"].items()
 }
-_BYTES = {"schema": {"type": "string", "format": "binary"}}
+_BYTES = {"schema": {"type": "string", "format": "binary"}, "example": CSV}
 
 UPLOAD_BODY: dict[str, Any] = {
     "requestBody": {
@@ -30,6 +30,7 @@ UPLOAD_BODY: dict[str, Any] = {
                     "properties": {"file": {"type": "string", "format": "binary"}, **_FIELDS},
                     "additionalProperties": False,
                 },
+                "example": {"file": CSV, "name": "arithmetic", "orientation": "models_as_rows"},
                 "encoding": {"file": {"contentType": "application/octet-stream"}},
             },
         },

@@ -4,19 +4,26 @@ from __future__ import annotations
 
 from typing import Any
 
-OF_MATRIX = ("get_matrix", "list_models", "put_model", "delete_matrix")
-OF_JOB = ("get_job", "get_result", "job_events", "cancel_job")
+OF_MATRIX = ("get_matrix", "list_models", "get_matrix_page", "put_model", "delete_matrix")
+OF_JOB = ("get_job", "get_result", "get_report", "job_events", "cancel_job")
+OF_SELECTION = ("export_selection", "estimate", "list_scores", "get_drift", "delete_selection")
+OF_WEBHOOK = ("get_webhook", "list_deliveries", "rotate_secret", "delete_webhook")
 MATRIX = {"matrix_id": "$response.body#/id"}
 JOB = {"job_id": "$response.body#/id"}
 SELECTION = {"selection_id": "$response.body#/selection_id"}
+WEBHOOK = {"webhook_id": "$response.body#/id"}
 
 # operationId → status, and what each operation that follows takes from the answer.
 LINKS: dict[str, tuple[str, dict[str, dict[str, str]]]] = {
     "create_matrix": ("201", dict.fromkeys(OF_MATRIX, MATRIX)),
+    "put_model": ("200", dict.fromkeys(("get_matrix", "list_models"), MATRIX)),
     "submit_mdad": ("202", dict.fromkeys(OF_JOB, JOB)),
     "submit_select": ("202", dict.fromkeys(OF_JOB, JOB)),
+    "get_job": ("200", dict.fromkeys(OF_JOB[1:], JOB)),
+    "cancel_job": ("202", dict.fromkeys(OF_JOB[:1], JOB)),
     "get_result": ("200", dict.fromkeys(("get_selection", "export_selection"), SELECTION)),
-    "get_selection": ("200", dict.fromkeys(("export_selection", "delete_selection"), SELECTION)),
+    "get_selection": ("200", dict.fromkeys(OF_SELECTION, SELECTION)),
+    "create_webhook": ("201", dict.fromkeys(OF_WEBHOOK, WEBHOOK)),
 }
 # Bodies of the work that can be asked for on a matrix just made.
 WORK = {

@@ -7,19 +7,31 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
+from service.api.examples import tell_examples
 from service.api.links import tell_links
 from service.schemas.problems import ProblemDocument
 
 DESCRIPTION = """\
-Upload a correctness matrix (models × examples), ask how far apart two models must be for a
-micro-benchmark of a given size to tell them apart (`POST /mdad`), and choose one (`POST /select`).
+Results of language models on a benchmark go in; out comes how small a part of the benchmark still
+tells your models apart, which examples those are, and verdicts on new models that ran on them alone.
+
+1. `POST /matrices` with the results you have: one row a model, one column an example, 1 for right and
+   0 for wrong; most evaluation tools' logs are read as they are. The answer holds the matrix's `id`.
+2. `POST /mdad` with that `matrix_id`: measures, by method and size, the smallest difference in accuracy
+   that a micro-benchmark ranks rightly 4 times in 5 (its MDAD), and recommends a method and a size.
+3. The answer is a job. Ask `GET /jobs/{job_id}?wait=25` until its `status` is `succeeded`, then take
+   `GET /jobs/{job_id}/result`, or open `/jobs/{job_id}/report` in a browser.
+4. `POST /select` with the recommended method and size gives the examples; it is a job, too, and its
+   result's `selection_id` stays valid for good.
+5. `POST /selections/{selection_id}/scores` estimates new models' full scores from answers on those
+   examples; `POST /compare` says whether a candidate is better, worse, or whether these cannot tell.
 
 Scores, accuracies, differences and probabilities are fractions in [0, 1]. Unknown fields and
 parameters are refused. Lists answer `{items, next_cursor}`: send `next_cursor` back as `cursor`
-until it is null. Work that takes time answers 202 with the job's address in `Location`: ask it with
-`?wait=25` until its status is `succeeded`, then take `/result`. Every refusal is an
-`application/problem+json` document (RFC 9457) naming the place and the mend, with a `type` of
-`urn:tastetest:problem:…` for programs. Every answer carries `X-Request-ID`; send your own and it is kept.
+until it is null. Work that takes time answers 202 with the job's address in `Location`. Send an
+`Idempotency-Key` with what you may have to send again. Every refusal is an `application/problem+json`
+document (RFC 9457) naming the place and the mend, with a `type` of `urn:tastetest:problem:…` for
+programs. Every answer carries `X-Request-ID`; send your own and it is kept.
 """
 
 TAGS = [
@@ -73,6 +85,7 @@ def _finished(app: FastAPI) -> dict[str, Any]:
         for operation in operations.values():
             _tell_headers(operation["responses"])
             tell_links(operation)
+    tell_examples(document)
     return document
 
 
