@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 from starlette.concurrency import run_in_threadpool
 
 from service import ingest
-from service.api import caching, views
+from service.api import caching, told, views
 from service.api.bodies import UPLOAD_BODY
 from service.api.house import House, HouseDep
 from service.api.once import IdempotencyKey, kept, of_file, once
@@ -50,13 +50,20 @@ async def create_matrix(
 
 
 def _create(house: House, sent: Received, key: str | None) -> Response:
-    told = sent.name, sent.filename, sent.options
-    fingerprint = b"" if key is None else of_file("POST /matrices", sent.file, told)
+    said = sent.name, sent.filename, sent.options
+    fingerprint = b"" if key is None else of_file("POST /matrices", sent.file, said)
     # Before the transaction: reading can take seconds, and no connection should wait for it.
     upload = _read(house, sent)
 
     def work(conn: Connection) -> Kept:
-        view = views.uploaded_view(matrices.create(conn, upload.matrix, name=sent.name), upload)
+        record = matrices.create(
+            conn,
+            upload.matrix,
+            name=sent.name,
+            origin=told.origin_of(upload),
+            accounts=told.accounts_of(upload),
+        )
+        view = views.uploaded_view(record, upload)
         return kept(201, view, {"Location": f"/matrices/{view.id}"})
 
     return once(house, key, fingerprint, work)
@@ -134,11 +141,15 @@ async def put_model(
 
 def _put(house: House, matrix_id: str, sent: Received) -> tuple[MatrixUploaded, bool]:
     with house.engine.begin() as conn:
-        examples = matrices.examples(conn, matrix_id)
-    upload = _read(house, sent)
-    row = ingest.align(upload.matrix, examples)
+        examples, origin = matrices.examples(conn, matrix_id), matrices.origin(conn, matrix_id)
+    upload = ingest.under(_read(house, sent), examples)
+    if sent.options.unmatched == "refuse":
+        told.refuse_strangers(told.strangers(upload, examples, origin), len(examples))
+    (account,) = told.accounts_of(upload)
     with house.engine.begin() as conn:
-        record, created = matrices.put_model(conn, matrix_id, row)
+        record, created = matrices.put_model(
+            conn, matrix_id, upload.matrix, origin=told.origin_of(upload), account=account
+        )
     return views.uploaded_view(record, upload), created
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from starlette.concurrency import run_in_threadpool
 
 from service import ingest
-from service.api import views
+from service.api import told, views
 from service.api.bodies import UPLOAD_BODY
 from service.api.drift import drift_since
 from service.api.house import House, HouseDep
@@ -77,6 +77,8 @@ def _estimate(house: House, selection_id: str, sent: Received, keep: bool, confi
         standing = house.standings.of(conn, selection, confidences=confidences)
         matrix = matrices.get(conn, selection.matrix_id, selection.revision)
         rows, warnings = _rows(upload.matrix, standing, confidences=confidences)
+        origin = matrices.origin(conn, selection.matrix_id)
+        warnings += _foreign(told.strangers(upload, matrices.examples(conn, selection.matrix_id), origin))
         if keep:
             answers.keep(conn, selection.id, rows)
         since = drift_since(conn, house, selection)
@@ -103,6 +105,17 @@ def _rows(part: Matrix, standing: Standing, *, confidences: bool) -> tuple[dict[
     outside = len(set(part.examples).difference(standing.chosen))
     warnings = [f"Answers to {outside} examples outside the selection are set aside."] if outside else []
     return rows, warnings
+
+
+def _foreign(names: list[str]) -> list[str]:
+    """That these answers may not be to the questions their ids name; some tasks shuffle their choices."""
+    if not names:
+        return []
+    shown = ", ".join(map(repr, names[:3]))
+    return [
+        f"{len(names)} examples have another content than the same ids in the matrix ({shown}); check that "
+        "the new run is of the same version of the benchmark, and numbers its examples as before."
+    ]
 
 
 def _view(

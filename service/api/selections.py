@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from typing import Annotated, Literal
+from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request, Response
 
-from service.api import caching, views
+from service.api import caching, exports, views
 from service.api.house import HouseDep
 from service.api.pages import Cursor, Limit, OfMatrix
 from service.api.route import StrictRoute
+from service.export import FORMATS
 from service.schemas.problems import refusals
-from service.schemas.selections import SelectionPage, SelectionView
+from service.schemas.selections import SelectionDetail, SelectionPage
 from service.store import selections
-from service.store.records import SelectionRecord
 
 router = APIRouter(prefix="/selections", tags=["selections"], route_class=StrictRoute)
 
@@ -32,18 +30,21 @@ def list_selections(
 
 
 @router.get(
-    "/{selection_id}", response_model=SelectionView, responses={**caching.NOT_MODIFIED, **refusals(404)}
+    "/{selection_id}", response_model=SelectionDetail, responses={**caching.NOT_MODIFIED, **refusals(404)}
 )
 def get_selection(
     selection_id: SelectionId, request: Request, response: Response, house: HouseDep
-) -> SelectionView | Response:
-    """A chosen micro-benchmark."""
+) -> SelectionDetail | Response:
+    """A chosen micro-benchmark, and how to run it."""
     with house.engine.begin() as conn:
         record = selections.get(conn, selection_id)
-    if caching.fresh(request, record.content_hash):
-        return caching.not_modified(record.content_hash)
-    response.headers["ETag"] = f'"{record.content_hash}"'
-    return views.selection_view(record)
+        choice = exports.choice_of(conn, record)
+    # A matrix learns at most once what a tool calls its examples.
+    etag = record.content_hash + (f".{choice.tool}" if choice.tool else "")
+    if caching.fresh(request, etag):
+        return caching.not_modified(etag)
+    response.headers["ETag"] = f'"{etag}"'
+    return SelectionDetail(**dict(views.selection_view(record)), exports=exports.offered(choice))
 
 
 @router.delete("/{selection_id}", status_code=204, response_class=Response, responses=refusals(404))
@@ -56,44 +57,26 @@ def delete_selection(selection_id: SelectionId, house: HouseDep) -> None:
 @router.get(
     "/{selection_id}/export",
     response_class=Response,
-    responses={
-        200: {
-            "content": {
-                "text/plain": {"schema": {"type": "string"}, "example": "q17\nq42\n"},
-                "text/csv": {"schema": {"type": "string"}, "example": "id,weight,subtask\nq17,0.5,algebra\n"},
-            }
-        },
-        **caching.NOT_MODIFIED,
-        **refusals(404),
-    },
+    responses={200: {"content": exports.CONTENT}, **caching.NOT_MODIFIED, **refusals(404)},
 )
 def export_selection(
     selection_id: SelectionId,
     request: Request,
     house: HouseDep,
-    format: Annotated[Literal["ids", "csv"], Query(description="One id a line, or with weights.")] = "ids",
+    format: Annotated[exports.Name, Query(description="What it is for.")] = "ids",
 ) -> Response:
-    """The chosen examples as a file for other tools."""
+    """The chosen examples as a file for another tool; `GET /selections/{id}` has the command that takes it.
+
+    `ids`: one a line. `csv`: with weights; text that a spreadsheet would run as a formula is led in
+    by an apostrophe. `json`: with weights and what the tool that ran them calls them.
+    `lm_eval`: the JSON that lm-evaluation-harness takes as `--samples`. `inspect`: what
+    Inspect takes as `--sample-id`. `helm`: refused, with the reason. The last three are for
+    matrices read from that tool's own logs.
+    """
     with house.engine.begin() as conn:
         record = selections.get(conn, selection_id)
-    etag = f"{record.content_hash}.{format}"
+        choice, form = exports.choice_of(conn, record), FORMATS[format]
+    etag = f"{record.content_hash}.{format}.{choice.tool}"
     if caching.fresh(request, etag):
         return caching.not_modified(etag)
-    write, media_type, ending = EXPORTS[format]
-    headers = {"ETag": f'"{etag}"', "Content-Disposition": f'attachment; filename="{record.id}.{ending}"'}
-    return Response(write(record), media_type=media_type, headers=headers)
-
-
-def _ids(record: SelectionRecord) -> str:
-    return "".join(f"{example['id']}\n" for example in record.body["examples"])
-
-
-def _csv(record: SelectionRecord) -> str:
-    file = io.StringIO()
-    table = csv.writer(file, lineterminator="\n")
-    table.writerow(("id", "weight", "subtask"))
-    table.writerows((e["id"], repr(e["weight"]), e["subtask"]) for e in record.body["examples"])
-    return file.getvalue()
-
-
-EXPORTS = {"ids": (_ids, "text/plain", "txt"), "csv": (_csv, "text/csv", "csv")}
+    return exports.response(form, choice, etag)

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from service.ingest import Upload
+from service.ingest import ModelReport, Upload
 from service.schemas.jobs import JobError, JobLinks, JobPage, JobView, Progress
-from service.schemas.matrices import MatrixPage, MatrixUploaded, MatrixView, ModelPage, ModelView
+from service.schemas.matrices import (
+    MatrixPage,
+    MatrixUploaded,
+    MatrixView,
+    ModelPage,
+    ModelReportView,
+    ModelView,
+)
 from service.schemas.selections import MatrixRef, SelectionPage, SelectionView
 from service.store.records import JobRecord, MatrixRecord, ModelRecord, Page, SelectionRecord
 
@@ -35,7 +42,27 @@ def matrix_ref(record: MatrixRecord) -> MatrixRef:
 
 def uploaded_view(record: MatrixRecord, upload: Upload) -> MatrixUploaded:
     """A matrix just stored, with what reading it found."""
-    return MatrixUploaded(**dict(matrix_view(record)), format=upload.format, warnings=list(upload.warnings))
+    return MatrixUploaded(
+        **dict(matrix_view(record)),
+        format=upload.format,
+        reports=[model_report(report) for report in upload.models],
+        warnings=list(upload.warnings),
+    )
+
+
+def model_report(report: ModelReport) -> ModelReportView:
+    """What was read of one model."""
+    return ModelReportView(
+        model=report.model,
+        scored=report.scored,
+        errored=report.errored,
+        unscored=report.unscored,
+        not_run=report.not_run,
+        answers=report.answers,
+        mean=report.mean,
+        bounds=list(report.bounds),
+        reported=report.reported,
+    )
 
 
 def matrix_page(page: Page[MatrixRecord]) -> MatrixPage:
@@ -51,6 +78,11 @@ def model_page(page: Page[ModelRecord]) -> ModelPage:
             accuracy=record.accuracy,
             scored=record.scored,
             missing=record.missing,
+            errored=record.errored,
+            unscored=record.unscored,
+            not_run=record.not_run,
+            answers=record.answers,
+            reported=record.reported,
             revision=record.revision,
         )
         for record in page.items

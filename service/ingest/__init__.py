@@ -4,9 +4,21 @@
 >>> upload.matrix.models, upload.warnings
 """
 
-from service.ingest.align import align, lacking
+from service.ingest.align import align, lacking, other_content, under
 from service.ingest.options import Limits, Options
 from service.ingest.reading import read, read_files
 from service.ingest.upload import ModelReport, Native, Upload
 
-__all__ = ["Limits", "ModelReport", "Native", "Options", "Upload", "align", "lacking", "read", "read_files"]
+__all__ = [
+    "Limits",
+    "ModelReport",
+    "Native",
+    "Options",
+    "Upload",
+    "align",
+    "lacking",
+    "other_content",
+    "read",
+    "read_files",
+    "under",
+]

@@ -110,7 +110,7 @@ class _Columns:
         subtasks = block.subtasks
         self.subtasks.append(subtasks if subtasks is None or isinstance(subtasks, str) else subtasks[i])
         self.hashes.append(None if block.hashes is None else block.hashes[i])
-        self.tasks.append(block.task)
+        self.tasks.append(block.task if block.runnable is None else block.runnable)
         self.natives.append(None if block.native is None else block.native[i])
 
     def native(self, tool: str) -> Native | None:

@@ -58,14 +58,15 @@ def finish(grid: Grid, form: str, options: Options, limits: Limits) -> Upload:
     rows, columns = _sorted(grid.models), _sorted(grid.examples)
     states = None if gone is None or grid.states is None else grid.states[np.ix_(rows, columns)]
     warnings += [*_missing(matrix, states), *look.warnings(matrix, grid.hashes)]
+    repeats = None if grid.repeats is None else grid.repeats[np.ix_(rows, columns)]
     return Upload(
         matrix=matrix,
         format=form,
         name=grid.name,
         warnings=_capped(warnings),
-        models=_reports(matrix, states, grid.reported),
+        models=_reports(matrix, states, repeats, grid.reported),
         states=states,
-        repeats=None if grid.repeats is None else grid.repeats[np.ix_(rows, columns)],
+        repeats=repeats,
         native=None if grid.native is None else _ordered(grid.native, columns),
         hashes=None if grid.hashes is None else tuple(grid.hashes[j] for j in columns),
     )
@@ -137,7 +138,10 @@ def _ordered(native: Native, columns: NDArray[np.intp]) -> Native:
 
 
 def _reports(
-    matrix: Matrix, states: NDArray[np.uint8] | None, reported: dict[str, float]
+    matrix: Matrix,
+    states: NDArray[np.uint8] | None,
+    repeats: NDArray[np.uint16] | None,
+    reported: dict[str, float],
 ) -> tuple[ModelReport, ...]:
     count = [
         np.full(len(matrix.models), len(matrix.examples)),
@@ -145,6 +149,7 @@ def _reports(
     ]
     if states is not None:
         count = [(states == state).sum(axis=1) for state in range(len(STATES))]
+    answers = count[SCORED] if repeats is None else repeats.sum(axis=1, dtype=np.int64)
     right = matrix.scores.sum(axis=1, dtype=np.float64)
     size = len(matrix.examples)
     return tuple(
@@ -157,6 +162,7 @@ def _reports(
             mean=None if np.isnan(mean) else float(mean),
             bounds=(float(right[i] / size), float((right[i] + size - count[SCORED][i]) / size)),
             reported=reported.get(model),
+            answers=int(answers[i]),
         )
         for i, (model, mean) in enumerate(zip(matrix.models, matrix.accuracies, strict=True))
     )

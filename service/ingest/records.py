@@ -44,7 +44,9 @@ class Block:
     place : callable
         From a position to where in the file that is.
     task : str
-        What the tool calls the task, for `Native`.
+        What people call the task.
+    runnable : str, optional
+        What the tool takes to run the task, for `Native`; `task` where it is None.
     native : sequence of str, optional
         The tool's own id of each name in `names`.
     reported : float, optional
@@ -70,6 +72,7 @@ class Block:
     hashes: Sequence[str] | None = None
     confidences: Floats | None = None
     task: str = ""
+    runnable: str | None = None
     native: Sequence[str] | None = None
     reported: float | None = None
     total: int | None = None

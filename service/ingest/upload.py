@@ -23,6 +23,8 @@ class ModelReport:
     ----------
     scored, errored, unscored, not_run : int
         Examples by state.
+    answers : int
+        Answers the scores are means of.
     mean : float or None
         Mean score over the scored examples, or over all where the missing ones count as wrong.
     bounds : tuple of float
@@ -39,6 +41,7 @@ class ModelReport:
     mean: float | None
     bounds: tuple[float, float]
     reported: float | None = None
+    answers: int = 0
 
     @property
     def missing(self) -> int:

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from pydantic import Field
 
-from service.schemas.base import Fraction, Tell
+from service.schemas.base import Fraction, Interval, Tell
 
 
 class MatrixView(Tell):
@@ -27,10 +27,29 @@ class MatrixView(Tell):
     created_at: datetime
 
 
+class ModelReportView(Tell):
+    """What was read of one model, beside what its own log says."""
+
+    model: str
+    scored: int = Field(description="Examples with a score.")
+    errored: int = Field(description="Examples whose run failed.")
+    unscored: int = Field(description="Examples that ran and got no score.")
+    not_run: int = Field(description="Examples that are not in its log.")
+    answers: int = Field(description="Answers read; more than `scored` where examples were repeated.")
+    mean: Fraction | None = Field(
+        description="Over the scored examples, or over all with `missing=zero`; null when it has none."
+    )
+    bounds: Interval = Field(
+        description="The mean over all examples, were every missing answer wrong, and were it right."
+    )
+    reported: float | None = Field(description="The mean by the log's own account; null where it has none.")
+
+
 class MatrixUploaded(MatrixView):
     """A matrix just read from an upload."""
 
     format: str = Field(description="The format the upload was read as.")
+    reports: list[ModelReportView] = Field(description="One a model, by id.")
     warnings: list[str] = Field(description="What was noticed and kept; none of it was changed in silence.")
 
 
@@ -48,6 +67,13 @@ class ModelView(Tell):
     accuracy: Fraction | None = Field(description="Mean over its scored examples; null when it has none.")
     scored: int
     missing: int
+    errored: int | None = Field(
+        description="Of the log: examples whose run failed; null in results stored by an earlier release."
+    )
+    unscored: int | None = Field(description="Of the log: examples that ran and got no score.")
+    not_run: int | None = Field(description="Of the log: examples that are not in it.")
+    answers: int | None = Field(description="Answers the scores are means of.")
+    reported: float | None = Field(description="The mean by the log's own account, where it has one.")
     revision: int = Field(description="The revision these results came with.")
 
 

@@ -77,6 +77,26 @@ class SelectionView(SelectionResult):
     created_at: datetime
 
 
+class ExportView(Tell):
+    """One way to take the chosen examples to another tool."""
+
+    format: str
+    href: str | None = Field(description="Where the file is; null where there can be none.")
+    filename: str | None = Field(description="What to save it as, for the command.")
+    command: str | None = Field(
+        description="Runs the chosen examples only; add the model and all else that the full runs had."
+    )
+    reason: str | None = Field(description="Why there is no such file.")
+
+
+class SelectionDetail(SelectionView):
+    """A stored selection, and how to run it."""
+
+    exports: list[ExportView] = Field(
+        description="Formats for anyone, and that of the tool whose logs the matrix was read from."
+    )
+
+
 class SelectionPage(Tell):
     """A page of selections."""
 

@@ -35,6 +35,9 @@ class UploadFields(BaseModel):
     ids: Literal["given", "row_number"] | None = Field(
         None, description="`row_number` names examples without ids by their row."
     )
+    unmatched: Literal["refuse", "keep"] | None = Field(
+        None, description="`keep` takes a model that ran other examples, or other content, than the others."
+    )
     scale: str | None = Field(
         None, description="How raw values become fractions: `percent`, or `worst..best` like `1..10`."
     )

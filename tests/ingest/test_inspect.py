@@ -47,7 +47,7 @@ def test_values_and_names() -> None:
         ("openai/gpt", "tiny/c"): 0.5,
     }
     assert upload.native is not None
-    assert (upload.native.tasks, upload.native.ids) == (("tiny",) * 3, ("a", "b", "c"))
+    assert (upload.native.tasks, upload.native.ids) == (("inspect_evals/tiny",) * 3, ("a", "b", "c"))
 
 
 @pytest.mark.parametrize(

@@ -70,6 +70,12 @@ class Log:
         return self._parts.samples()
 
     @property
+    def runnable(self) -> str:
+        """The task as `inspect eval` takes it: of a package by its name, of a file as file@task."""
+        task, file = str(self.eval.get("task", "task")), self.eval.get("task_file")
+        return f"{file}@{task}" if isinstance(file, str) and file else task
+
+    @property
     def reductions(self) -> list[Record]:
         """The means over epochs the log keeps."""
         return self._parts.reductions()

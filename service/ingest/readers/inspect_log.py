@@ -77,6 +77,7 @@ def _block(samples: _Samples, log: Log, task: str, file: File, context: Context)
     block = answers.block(model, file.name, task=task, unit="sample")
     block.reported = log.reported(scorer)
     block.total, block.ran = log.sizes
+    block.runnable = log.runnable
     return block
 
 

@@ -1,0 +1,57 @@
+"""What an upload tells beside its scores, on its way into the store."""
+
+from __future__ import annotations
+
+from service import ingest
+from service.errors import Fault, InvalidUpload
+from service.ingest import Upload
+from service.store.records import Account, Origin
+
+SHOWN = 20
+
+
+def origin_of(upload: Upload) -> Origin | None:
+    """What the tool calls the examples, where its logs say."""
+    native = upload.native
+    return None if native is None else Origin(native.tool, native.tasks, native.ids, upload.hashes)
+
+
+def accounts_of(upload: Upload) -> list[Account]:
+    """One a model."""
+    return [
+        Account(
+            errored=report.errored,
+            unscored=report.unscored,
+            not_run=report.not_run,
+            answers=report.answers,
+            reported=report.reported,
+            states=None if upload.states is None else upload.states[i],
+            repeats=None if upload.repeats is None else upload.repeats[i],
+        )
+        for i, report in enumerate(upload.models)
+    ]
+
+
+def strangers(upload: Upload, examples: tuple[str, ...], origin: Origin | None) -> list[str]:
+    """Examples with another content than the matrix has under the same ids, where one tool hashed both."""
+    if origin is None or origin.tool != upload.format:
+        return []
+    return ingest.other_content(upload, examples, origin.hashes)
+
+
+def refuse_strangers(names: list[str], size: int) -> None:
+    """Refuse results on another version of the benchmark.
+
+    Raises
+    ------
+    InvalidUpload
+        There are any.
+    """
+    if not names:
+        return
+    shown = ", ".join(map(repr, names[:3]))
+    raise InvalidUpload(
+        f"{len(names)} of {size} examples have another content than the same ids in the matrix ({shown}); "
+        "the model ran another version of the benchmark. Send unmatched=keep to take its answers so.",
+        [Fault(name, "other_content", "not the content the matrix has") for name in names[:SHOWN]],
+    )

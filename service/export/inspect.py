@@ -1,0 +1,67 @@
+"""Inspect AI: what its `--sample-id` takes.
+
+That is a list by comma of patterns as `fnmatch` has them, each stripped of blanks, with
+the task in front where the run has several. So an id that holds a comma, a wildcard or
+blanks at its ends is written as a pattern that only it matches. Inspect takes 7, "7" and
+"007" for the same id.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+
+from service.export.choice import Cannot, Choice
+
+LONGEST = 100_000
+"""Bytes of an argument; the kernel's limit is 131,072."""
+
+# There is no way to write a comma but as a character between its neighbours.
+_COMMA = "[+--]"
+_SPECIAL = re.compile(r"[*?\[]|^\s+|\s+$")
+
+
+def write(choice: Choice) -> str:
+    """Patterns by comma, on one line unless an id has several."""
+    found = _by_task(choice)
+    patterns = []
+    for task, ids in found.items():
+        name = _name(task)
+        for sample in ids:
+            pattern = _pattern(sample, choice.benchmark.get(task, ()))
+            scoped = len(found) > 1 or sample.lower().startswith(f"{name.lower()}:")
+            patterns.append(f"{name}:{pattern}" if scoped else pattern)
+    return ",".join(patterns) + "\n"
+
+
+def command(choice: Choice, filename: str) -> str:
+    """To be completed by the model and whatever else the full runs had."""
+    tasks = list(_by_task(choice))
+    if len(write(choice).encode()) <= LONGEST:
+        return f'inspect eval {" ".join(map(shlex.quote, tasks))} --sample-id "$(cat {filename})"'
+    ids = f"open({filename!r}).read().rstrip().split(',')"
+    script = f"from inspect_ai import eval; eval({tasks!r}, sample_id={ids})"
+    return f"python -c {shlex.quote(script)}"
+
+
+def _by_task(choice: Choice) -> dict[str, list[str]]:
+    return choice.by_task("inspect", "Inspect", "its .eval or .json logs")
+
+
+def _name(task: str) -> str:
+    """A task without its file."""
+    return task.rpartition("@")[2]
+
+
+def _pattern(sample: str, known: Sequence[str]) -> str:
+    """What matches this id and none other of its task."""
+    pattern = _SPECIAL.sub(lambda found: "".join(f"[{c}]" for c in found[0]), sample).replace(",", _COMMA)
+    if pattern != sample:
+        other = next((name for name in known if name != sample and fnmatchcase(name, pattern)), None)
+        if other is not None:
+            raise Cannot(
+                f"Inspect's --sample-id cannot tell {sample!r} from {other!r}: commas separate its ids"
+            )
+    return pattern

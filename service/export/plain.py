@@ -1,0 +1,30 @@
+"""For scripts and spreadsheets: ids a line, CSV, JSON."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+
+from service.export.choice import Choice
+from service.report.tables import to_csv
+
+
+def ids(choice: Choice) -> str:
+    """One id a line, for scripts."""
+    return "".join(f"{example.id}\n" for example in choice.examples)
+
+
+def csv(choice: Choice) -> str:
+    """Ids with weights, for spreadsheets: text that would start a formula is led in by an apostrophe."""
+    return to_csv([("id", "weight", "subtask"), *((e.id, e.weight, e.subtask) for e in choice.examples)])
+
+
+def as_json(choice: Choice) -> str:
+    """Everything known of the chosen examples."""
+    told = {
+        "selection_id": choice.id,
+        "content_hash": choice.content_hash,
+        "tool": choice.tool,
+        "examples": [asdict(example) for example in choice.examples],
+    }
+    return json.dumps(told, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
