@@ -36,7 +36,7 @@ async def ready(house: HouseDep) -> Ready:
 
     Without the broker the service is `degraded`: jobs are accepted, and start when it is back.
     """
-    await run_in_threadpool(_check_schema, house.engine)
+    await run_in_threadpool(_check_schema, house.everywhere)
     reachable = False
     with contextlib.suppress(TimeoutError):
         # A frozen broker would outlast the prober's patience; the thread gives up a little later.

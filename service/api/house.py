@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Annotated
 
 from fastapi import Depends, Request
@@ -12,23 +12,39 @@ from service.api.listener import Listener
 from service.api.standings import Standings
 from service.jobs.bell import Bell
 from service.settings import Settings
+from service.store import scope
 
 
 @dataclass(frozen=True, slots=True)
 class House:
-    """Settings, the pool of connections, the ear on job changes, the bell to the workers, what is kept."""
+    """Settings, the pool of connections, the ear on job changes, the bell to the workers, what is kept.
+
+    `engine` is bound to the workspace of whoever asks; `everywhere` to none, for the operator's figures.
+    """
 
     settings: Settings
-    engine: Engine
+    everywhere: Engine
     listener: Listener
     bell: Bell
     standings: Standings
+    workspace: str = scope.NOBODY
+    engine: Engine = field(init=False)
+    _rooms: dict[str, House] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "engine", scope.within(self.everywhere, self.workspace))
+
+    def seen_from(self, workspace: str) -> House:
+        """The house as this workspace sees it."""
+        if workspace not in self._rooms:
+            self._rooms[workspace] = replace(self, workspace=workspace)
+        return self._rooms[workspace]
 
 
 async def house_of(request: Request) -> House:
-    """The application's house; async, for a synchronous dependency costs a thread."""
+    """The house as the caller sees it; async, for a synchronous dependency costs a thread."""
     house: House = request.app.state.house
-    return house
+    return house.seen_from(scope.DEFAULT)
 
 
 HouseDep = Annotated[House, Depends(house_of)]

@@ -29,7 +29,7 @@ STATUSES = ("queued", "running", "succeeded", "failed", "cancelled")
 )
 def metrics(house: HouseDep) -> Response:
     """Requests by route template, jobs by status, the age of the oldest queued part, failures."""
-    with house.engine.begin() as conn:
+    with house.everywhere.begin() as conn:
         counted = census.take(conn)
     jobs = CollectorRegistry()
     jobs.register(_Jobs(counted, house.bell.failures))

@@ -10,6 +10,8 @@ from sqlalchemy import Connection, delete, func, select
 from sqlalchemy.dialects.postgresql import insert
 
 from service.errors import Conflict, Fault, InvalidRequest
+from service.store.db import try_lock
+from service.store.scope import mine, owner
 from service.store.tables import idempotency_keys as keys
 
 KEPT = timedelta(hours=24)
@@ -39,11 +41,12 @@ def find(conn: Connection, key: str, fingerprint: bytes) -> Kept | None:
     InvalidRequest
         The key was used for another request.
     """
-    if not conn.scalar(select(func.pg_try_advisory_xact_lock(func.hashtextextended(key, 0)))):
+    if not try_lock(conn, f"{owner(conn)} {key}"):
         message = "A request with this key is being done at this moment; send it again a little later."
         raise Conflict(message, [Fault("header/idempotency-key", "in_progress", message)])
-    conn.execute(delete(keys).where(keys.c.created_at < func.now() - KEPT))
-    found = conn.execute(select(keys).where(keys.c.key == key)).one_or_none()
+    conn.execute(delete(keys).where(keys.c.created_at < func.now() - KEPT, mine(conn, keys)))
+    ours = keys.c.workspace == owner(conn)
+    found = conn.execute(select(keys).where(keys.c.key == key, ours)).one_or_none()
     if found is None:
         return None
     if found.fingerprint != fingerprint:
@@ -55,6 +58,7 @@ def find(conn: Connection, key: str, fingerprint: bytes) -> Kept | None:
 def keep(conn: Connection, key: str, fingerprint: bytes, answer: Kept) -> None:
     """Keep the answer to the request just done."""
     row = {
+        "workspace": owner(conn),
         "key": key,
         "fingerprint": fingerprint,
         "status": answer.status,

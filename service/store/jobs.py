@@ -29,6 +29,7 @@ from uuid6 import uuid7
 from service.errors import Conflict, NotFound
 from service.store import cursors
 from service.store.records import JobRecord, MatrixRecord, Page
+from service.store.scope import EVERYONES, mine, workspace
 from service.store.tables import jobs, matrices, matrix_revisions, parts
 
 # The predicate of the unique index: at most one of these for each request.
@@ -55,7 +56,9 @@ def get(conn: Connection, job_id: str) -> JobRecord:
     NotFound
         No such job.
     """
-    row = conn.execute(_one(), {"known": cursors.known_id(job_id, "job")}).one_or_none()
+    bound = workspace(conn)
+    known = {"known": cursors.known_id(job_id, "job")} | ({} if bound is None else {"bound": bound})
+    row = conn.execute(_one(scoped=bound is not None), known).one_or_none()
     if row is None:
         raise NotFound(f"There is no job {job_id!r}.")
     return _record(row)
@@ -71,7 +74,7 @@ def page(
     matrix_id: str | None = None,
 ) -> Page[JobRecord]:
     """Jobs, newest first."""
-    query = _records().order_by(jobs.c.id.desc()).limit(limit + 1)
+    query = _records().where(mine(conn, jobs)).order_by(jobs.c.id.desc()).limit(limit + 1)
     if cursor is not None:
         query = query.where(jobs.c.id < cursors.decode_id(cursor))
     if status is not None:
@@ -92,8 +95,8 @@ def result(conn: Connection, job_id: str) -> bytes:
     Conflict
         The job has not succeeded, or not yet.
     """
-    known = cursors.known_id(job_id, "job")
-    row = conn.execute(select(jobs.c.status, jobs.c.result).where(jobs.c.id == known)).one_or_none()
+    known = jobs.c.id == cursors.known_id(job_id, "job")
+    row = conn.execute(select(jobs.c.status, jobs.c.result).where(known, mine(conn, jobs))).one_or_none()
     if row is None:
         raise NotFound(f"There is no job {job_id!r}.")
     if row.result is None:
@@ -103,7 +106,8 @@ def result(conn: Connection, job_id: str) -> bytes:
 
 def find_equal(conn: Connection, request_hash: str) -> JobRecord | None:
     """The unfinished or succeeded job of this very request."""
-    row = conn.execute(_records().where(jobs.c.request_hash == request_hash, _REUSABLE)).one_or_none()
+    same = jobs.c.request_hash == request_hash
+    row = conn.execute(_records().where(same, _REUSABLE, mine(conn, jobs))).one_or_none()
     return None if row is None else _record(row)
 
 
@@ -119,7 +123,7 @@ def share_matrix(conn: Connection, matrix: MatrixRecord) -> None:
     held = conn.execute(
         select(m.id)
         .join(matrix_revisions, and_(r.matrix_id == m.id, r.revision == matrix.revision))
-        .where(m.id == matrix.id)
+        .where(m.id == matrix.id, mine(conn, matrices))
         .with_for_update(read=True, key_share=True)
     ).one_or_none()
     if held is None:
@@ -137,8 +141,9 @@ def add(
     max_attempts: int,
     deadline: timedelta,
 ) -> JobRecord | None:
-    """Add a job with its parts; None when an equal one stands already."""
+    """Add a job with its parts where its matrix is; None when an equal one stands already."""
     job_id = str(uuid7())
+    home = select(matrices.c.workspace).where(matrices.c.id == matrix.id, mine(conn, matrices))
     added = conn.scalar(
         insert_or(jobs)
         .values(
@@ -155,6 +160,7 @@ def add(
             deadline_at=func.now() + deadline,
             cancel_requested=False,
             created_at=func.now(),
+            workspace=home.scalar_subquery(),
         )
         .on_conflict_do_nothing(index_elements=["request_hash"], index_where=_REUSABLE)
         .returning(jobs.c.id)
@@ -177,8 +183,8 @@ def _records() -> Select[Any]:
         ).where(p.job_id == jobs.c.id)
     )
     j, f = jobs.c, state.c.fraction
-    ahead = jobs.alias("ahead")
-    # Ids grow with time.
+    # Workers take everybody's jobs in turn. Ids grow with time.
+    ahead = jobs.alias(EVERYONES)
     in_front = select(func.count()).where(ahead.c.status == "queued", ahead.c.id <= j.id).scalar_subquery()
     elapsed = func.extract("epoch", func.now() - j.started_at)
     return select(
@@ -192,9 +198,10 @@ def _records() -> Select[Any]:
 
 
 @cache
-def _one() -> Select[Any]:
+def _one(*, scoped: bool) -> Select[Any]:
     """The query that everyone who waits for a job asks over and over: built once, which is half its cost."""
-    return _records().where(jobs.c.id == bindparam("known"))
+    query = _records().where(jobs.c.id == bindparam("known"))
+    return query.where(jobs.c.workspace == bindparam("bound")) if scoped else query
 
 
 def _record(row: Row[Any]) -> JobRecord:

@@ -17,6 +17,7 @@ from service.engine.matrix import Matrix
 from service.errors import Conflict, NotFound
 from service.store import cursors, packing
 from service.store.records import UNFINISHED, Account, MatrixRecord, ModelRecord, Origin, Page
+from service.store.scope import mine, owner
 from service.store.tables import jobs, matrices, matrix_revisions, matrix_rows, selections
 
 _ACCOUNT = ("errored", "unscored", "not_run", "answers", "reported", "states", "repeats")
@@ -52,8 +53,8 @@ def create(
     told: Sequence[Account | None] = accounts or [None] * len(matrix.models)
     rows = [packing.pack(matrix, i, account) for i, account in enumerate(told)]
     header, bounds = packing.header_sha256(matrix), packing.bounds(matrix)
-    values = {"origin": packing.pack_origin(origin), **_header(matrix, header, bounds)}
-    conn.execute(insert(matrices).values(id=matrix_id, name=name, **values))
+    about = {"id": matrix_id, "name": name, "workspace": owner(conn), "origin": packing.pack_origin(origin)}
+    conn.execute(insert(matrices).values(about | _header(matrix, header, bounds)))
     _add_rows(conn, matrix_id, 1, rows)
     _add_revision(conn, matrix_id, 1, len(matrix.examples), header, bounds)
     return get(conn, matrix_id)
@@ -69,9 +70,10 @@ def get(conn: Connection, matrix_id: str, revision: int | None = None) -> Matrix
     """
     known = cursors.known_id(matrix_id, "matrix")
     at = matrices.c.revision if revision is None else revision
-    row = conn.execute(_records(at).where(matrices.c.id == known)).one_or_none()
+    ours = matrices.c.id == known, mine(conn, matrices)
+    row = conn.execute(_records(at).where(*ours)).one_or_none()
     if row is None:
-        newest = conn.scalar(select(matrices.c.revision).where(matrices.c.id == known))
+        newest = conn.scalar(select(matrices.c.revision).where(*ours))
         if newest is None:
             raise NotFound(f"There is no matrix {matrix_id!r}.")
         raise NotFound(
@@ -83,7 +85,8 @@ def get(conn: Connection, matrix_id: str, revision: int | None = None) -> Matrix
 
 def page(conn: Connection, cursor: str | None, limit: int) -> Page[MatrixRecord]:
     """Matrices at their newest revisions, newest matrix first."""
-    query = _records(matrices.c.revision).order_by(matrices.c.id.desc()).limit(limit + 1)
+    ours = _records(matrices.c.revision).where(mine(conn, matrices))
+    query = ours.order_by(matrices.c.id.desc()).limit(limit + 1)
     if cursor is not None:
         query = query.where(matrices.c.id < cursors.decode_id(cursor))
     found = [_record(row) for row in conn.execute(query)]
@@ -119,9 +122,8 @@ def known_models(conn: Connection, record: MatrixRecord, names: Sequence[str]) -
 
 def examples(conn: Connection, matrix_id: str) -> tuple[str, ...]:
     """Example ids in the matrix's order; the same in every revision."""
-    packed = conn.scalar(
-        select(matrices.c.examples).where(matrices.c.id == cursors.known_id(matrix_id, "matrix"))
-    )
+    known = matrices.c.id == cursors.known_id(matrix_id, "matrix")
+    packed = conn.scalar(select(matrices.c.examples).where(known, mine(conn, matrices)))
     if packed is None:
         raise NotFound(f"There is no matrix {matrix_id!r}.")
     return tuple(orjson.loads(packing.expand(packed)))
@@ -129,14 +131,15 @@ def examples(conn: Connection, matrix_id: str) -> tuple[str, ...]:
 
 def origin(conn: Connection, matrix_id: str) -> Origin | None:
     """What the tool that ran the matrix's examples calls them; None where no log told."""
-    known = cursors.known_id(matrix_id, "matrix")
-    return packing.unpack_origin(conn.scalar(select(matrices.c.origin).where(matrices.c.id == known)))
+    ours = matrices.c.id == cursors.known_id(matrix_id, "matrix"), mine(conn, matrices)
+    return packing.unpack_origin(conn.scalar(select(matrices.c.origin).where(*ours)))
 
 
 def outline(conn: Connection, matrix_id: str, revision: int | None = None) -> dict[str, Any]:
     """What a plan needs to know of a revision, without its cells: the fields of the engine's Outline."""
     record = get(conn, matrix_id, revision)
-    strata = _strata(conn.scalar(select(matrices.c.strata).where(matrices.c.id == record.id)))
+    ours = matrices.c.id == record.id, mine(conn, matrices)
+    strata = _strata(conn.scalar(select(matrices.c.strata).where(*ours)))
     r = matrix_rows.c
     rows = conn.execute(select(r.model, r.missing).where(_at(record)).order_by(r.model)).all()
     gone = packing.missing_of([row.missing for row in rows if row.missing is not None], record.n_examples)
@@ -165,7 +168,8 @@ def load(
         No such matrix, revision or model.
     """
     record = get(conn, matrix_id, revision)
-    header = conn.execute(select(matrices).where(matrices.c.id == record.id)).one()
+    ours = matrices.c.id == record.id, mine(conn, matrices)
+    header = conn.execute(select(matrices).where(*ours)).one()
     rows = _rows(conn, record, models)
     n = record.n_examples
     vectors = None if header.embeddings is None else packing.expand(header.embeddings)
@@ -207,15 +211,12 @@ def put_model(
         Whether the model is new to the matrix.
     """
     known = cursors.known_id(matrix_id, "matrix")
-    held = conn.execute(
-        select(matrices).where(matrices.c.id == known).with_for_update(key_share=True)
-    ).one_or_none()
+    ours = matrices.c.id == known, mine(conn, matrices)
+    held = conn.execute(select(matrices).where(*ours).with_for_update(key_share=True)).one_or_none()
     if held is None:
         raise NotFound(f"There is no matrix {matrix_id!r}.")
     if held.origin is None and origin is not None:
-        conn.execute(
-            update(matrices).where(matrices.c.id == known).values(origin=packing.pack_origin(origin))
-        )
+        conn.execute(update(matrices).where(*ours).values(origin=packing.pack_origin(origin)))
     packed = packing.pack(row, 0, account)
     current = matrix_rows.c.matrix_id == known, matrix_rows.c.valid_to.is_(None)
     same_model = and_(*current, matrix_rows.c.model == packed.model)
@@ -233,7 +234,7 @@ def put_model(
     else:
         bounds = _bounds(conn, known, revision, held.n_examples)
     changed = {"revision": revision, "bounds": packing.squeeze(bounds.tobytes())}
-    conn.execute(update(matrices).where(matrices.c.id == known).values(changed))
+    conn.execute(update(matrices).where(*ours).values(changed))
     _add_revision(conn, known, revision, held.n_examples, held.header_sha256, bounds)
     return get(conn, known), before is None
 
@@ -248,24 +249,26 @@ def delete(conn: Connection, matrix_id: str, *, cascade: bool = False) -> None:
     """
     known = cursors.known_id(matrix_id, "matrix")
     # The lock shuts out submissions, whose foreign key shares it.
-    if conn.scalar(select(matrices.c.id).where(matrices.c.id == known).with_for_update()) is None:
+    ours = matrices.c.id == known, mine(conn, matrices)
+    if conn.scalar(select(matrices.c.id).where(*ours).with_for_update()) is None:
         raise NotFound(f"There is no matrix {matrix_id!r}.")
-    of_matrix = jobs.c.matrix_id == known
+    of_matrix = and_(jobs.c.matrix_id == known, mine(conn, jobs))
     unfinished = conn.scalars(select(jobs.c.id).where(of_matrix, jobs.c.status.in_(UNFINISHED))).all()
     if unfinished:
         raise Conflict(
             f"{len(unfinished)} unfinished jobs use this matrix, the first is {unfinished[0]}."
             " Cancel them or wait for their end, then delete it."
         )
-    chosen = conn.scalar(select(func.count()).select_from(selections).where(selections.c.matrix_id == known))
+    from_matrix = and_(selections.c.matrix_id == known, mine(conn, selections))
+    chosen = conn.scalar(select(func.count()).select_from(selections).where(from_matrix))
     if chosen and not cascade:
         raise Conflict(
             f"{chosen} selections were chosen from this matrix."
             " Delete them first, or delete it with cascade=true."
         )
-    conn.execute(delete_from(selections).where(selections.c.matrix_id == known))
+    conn.execute(delete_from(selections).where(from_matrix))
     conn.execute(delete_from(jobs).where(of_matrix))
-    conn.execute(delete_from(matrices).where(matrices.c.id == known))
+    conn.execute(delete_from(matrices).where(*ours))
 
 
 def _header(matrix: Matrix, header: bytes, bounds: NDArray[np.float64]) -> dict[str, Any]:

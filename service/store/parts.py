@@ -14,6 +14,7 @@ import orjson
 from sqlalchemy import ColumnElement, Connection, and_, case, exists, func, or_, select, text, update
 
 from service.store.records import UNFINISHED, Claim
+from service.store.scope import mine, workspace
 from service.store.tables import jobs, matrix_revisions, parts
 
 _CLAIM = (
@@ -22,12 +23,12 @@ _CLAIM = (
     matrix_revisions.c.content_hash,
 )  # fmt: skip
 
-# In one round trip: the end of the job, and into the outbox what every webhook is to be told of it.
+# In one round trip: the end of the job, and into the outbox what its workspace's webhooks are to be told.
 _END = text("""
 WITH ended AS (
     UPDATE jobs SET status = :status, result = :result, error = CAST(:error AS jsonb), finished_at = now(),
         parts_done = CASE WHEN :status = 'succeeded' THEN parts_total ELSE parts_done END
-    WHERE id = :job_id RETURNING *
+    WHERE id = :job_id AND jobs.workspace = coalesce(:workspace, jobs.workspace) RETURNING *
 )
 INSERT INTO deliveries (id, webhook_id, job_id, body, attempt, available_at, created_at)
 SELECT gen_random_uuid(), w.id, j.id, json_build_object(
@@ -37,7 +38,7 @@ SELECT gen_random_uuid(), w.id, j.id, json_build_object(
         'id', j.id, 'kind', j.kind, 'status', j.status, 'matrix_id', j.matrix_id, 'revision', j.revision,
         'error', j.error, 'result', CASE WHEN j.status = 'succeeded' THEN '/jobs/' || j.id || '/result' END)
 )::text, 0, now(), now()
-FROM ended j, webhooks w
+FROM ended AS j JOIN webhooks AS w ON w.workspace = j.workspace
 """)
 
 Pulse = Literal["going", "cancelled", "overdue"]
@@ -107,7 +108,8 @@ def hold_job(conn: Connection, job_id: str) -> HeldJob | None:
     """Lock the job until the transaction ends."""
     j = jobs.c
     columns = (j.id, j.status, j.parts_done, j.parts_total, j.cancel_requested, j.max_attempts)
-    row = conn.execute(select(*columns).where(j.id == job_id).with_for_update(key_share=True)).one_or_none()
+    held = select(*columns).where(j.id == job_id, mine(conn, jobs)).with_for_update(key_share=True)
+    row = conn.execute(held).one_or_none()
     return None if row is None else HeldJob(**row._mapping)
 
 
@@ -153,7 +155,7 @@ def cancel_open(conn: Connection, job_id: str, *, also_running: bool) -> None:
 
 def set_job(conn: Connection, job_id: str, **values: object) -> None:
     """Set columns of a job this transaction holds."""
-    conn.execute(update(jobs).where(jobs.c.id == job_id).values(**values))
+    conn.execute(update(jobs).where(jobs.c.id == job_id, mine(conn, jobs)).values(**values))
 
 
 def end_job(
@@ -166,7 +168,8 @@ def end_job(
 ) -> None:
     """Give the job its final status and tell of it; the parts' own results have served and go."""
     problem = None if error is None else orjson.dumps(dict(error)).decode()
-    conn.execute(_END, {"job_id": job.id, "status": status, "result": result, "error": problem})
+    end = {"job_id": job.id, "status": status, "result": result, "error": problem}
+    conn.execute(_END, end | {"workspace": workspace(conn)})
     if job.parts_total > 1:
         conn.execute(
             update(parts).where(parts.c.job_id == job.id, parts.c.result.isnot(None)).values(result=None)

@@ -12,10 +12,14 @@ from sqlalchemy.dialects.postgresql import insert
 from service.errors import NotFound
 from service.store import cursors
 from service.store.records import Page, SelectionRecord
-from service.store.tables import selections
+from service.store.scope import mine, workspace
+from service.store.tables import matrices, selections
+
+_COLUMNS = [column for column in selections.c if column.name != "workspace"]
 
 _DELETE_MAKER = text("""
-DELETE FROM jobs WHERE kind = 'select' AND status = 'succeeded'
+DELETE FROM jobs WHERE jobs.workspace = coalesce(:workspace, jobs.workspace)
+AND kind = 'select' AND status = 'succeeded'
 AND matrix_id = :matrix AND revision = :revision
 AND convert_from(result, 'UTF8')::jsonb ->> 'selection_id' = :id
 """)
@@ -32,7 +36,8 @@ def add(
     body: Mapping[str, Any],
     content_hash: str,
 ) -> None:
-    """Keep a selection; one that stands already under this id has the same content and stays."""
+    """Keep a selection where its matrix is; one under this id has the same content and stays."""
+    home = select(matrices.c.workspace).where(matrices.c.id == matrix_id, mine(conn, matrices))
     row = {
         "id": selection_id,
         "matrix_id": matrix_id,
@@ -42,6 +47,7 @@ def add(
         "body": dict(body),
         "content_hash": content_hash,
         "created_at": func.now(),
+        "workspace": home.scalar_subquery(),
     }
     conn.execute(insert(selections).values(row).on_conflict_do_nothing(index_elements=["id"]))
 
@@ -54,8 +60,8 @@ def get(conn: Connection, selection_id: str) -> SelectionRecord:
     NotFound
         No such selection.
     """
-    known = cursors.known_id(selection_id, "selection")
-    row = conn.execute(select(selections).where(selections.c.id == known)).one_or_none()
+    known = selections.c.id == cursors.known_id(selection_id, "selection")
+    row = conn.execute(select(*_COLUMNS).where(known, mine(conn, selections))).one_or_none()
     if row is None:
         raise NotFound(f"There is no selection {selection_id!r}.")
     return _record(row)
@@ -65,7 +71,7 @@ def page(
     conn: Connection, cursor: str | None, limit: int, *, matrix_id: str | None = None
 ) -> Page[SelectionRecord]:
     """Selections by id, optionally those of one matrix."""
-    query = select(selections).order_by(selections.c.id).limit(limit + 1)
+    query = select(*_COLUMNS).where(mine(conn, selections)).order_by(selections.c.id).limit(limit + 1)
     if cursor is not None:
         query = query.where(selections.c.id > cursors.decode_id(cursor))
     if matrix_id is not None:
@@ -83,8 +89,9 @@ def delete(conn: Connection, selection_id: str) -> None:
         No such selection.
     """
     record = get(conn, selection_id)
-    conn.execute(delete_from(selections).where(selections.c.id == record.id))
-    conn.execute(_DELETE_MAKER, {"id": record.id, "matrix": record.matrix_id, "revision": record.revision})
+    conn.execute(delete_from(selections).where(selections.c.id == record.id, mine(conn, selections)))
+    made_by = {"id": record.id, "matrix": record.matrix_id, "revision": record.revision}
+    conn.execute(_DELETE_MAKER, made_by | {"workspace": workspace(conn)})
 
 
 def _record(row: Row[Any]) -> SelectionRecord:

@@ -1,8 +1,11 @@
 """The tables. Triggers and their functions live in the migrations beside them.
 
-matrices ─┬─ matrix_revisions ── jobs ── parts
-          ├─ matrix_rows
-          └─ selections
+workspaces ─┬─ matrices ─┬─ matrix_revisions ── jobs ── parts
+            │            ├─ matrix_rows
+            │            └─ selections ── answers
+            ├─ webhooks ── deliveries
+            ├─ idempotency_keys
+            └─ api_keys
 """
 
 from __future__ import annotations
@@ -22,10 +25,11 @@ from sqlalchemy import (
     MetaData,
     Table,
     Text,
+    UniqueConstraint,
     Uuid,
     text,
 )
-from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 
 metadata = MetaData(
     naming_convention={
@@ -40,6 +44,42 @@ metadata = MetaData(
 Id = Uuid(as_uuid=False)
 Moment = DateTime(timezone=True)
 Exact = Text(collation="C")
+
+workspaces = Table(
+    "workspaces",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("created_at", Moment, nullable=False),
+    CheckConstraint("name ~ '^[a-z0-9][a-z0-9-]{0,62}$'", name="name"),
+)
+
+
+def _workspace(*, primary_key: bool = False) -> Column[str]:
+    """Whose a root row is; servers of releases that know no workspaces write for the default one."""
+    return Column(
+        "workspace",
+        Text,
+        ForeignKey(workspaces.c.name),
+        primary_key=primary_key,
+        nullable=False,
+        server_default="default",
+    )
+
+
+api_keys = Table(
+    "api_keys",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("workspace", Text, ForeignKey(workspaces.c.name), nullable=False),
+    Column("name", Text, nullable=False),
+    Column("secret_sha256", LargeBinary, nullable=False),
+    Column("scopes", ARRAY(Text), nullable=False),
+    Column("created_at", Moment, nullable=False),
+    Column("expires_at", Moment),
+    Column("revoked_at", Moment),
+    Column("last_used_at", Moment),
+    CheckConstraint("cardinality(scopes) > 0 AND scopes <@ ARRAY['read', 'write', 'admin']", name="scopes"),
+)
 
 matrices = Table(
     "matrices",
@@ -58,6 +98,10 @@ matrices = Table(
     Column("bounds", LargeBinary, nullable=False),
     # What the tool that ran the examples calls them; no part of the content, and so of no hash.
     Column("origin", LargeBinary),
+    _workspace(),
+    Column("stored_bytes", BigInteger, nullable=False, server_default="0"),
+    UniqueConstraint("id", "workspace"),
+    Index("ix_matrices_workspace_id", "workspace", "id"),
 )
 
 matrix_revisions = Table(
@@ -124,10 +168,13 @@ jobs = Table(
     Column("finished_at", Moment),
     Column("error", JSONB(none_as_null=True)),
     Column("result", LargeBinary),
+    _workspace(),
     ForeignKeyConstraint(
         ["matrix_id", "revision"],
         [matrix_revisions.c.matrix_id, matrix_revisions.c.revision],
     ),
+    ForeignKeyConstraint(["matrix_id", "workspace"], [matrices.c.id, matrices.c.workspace]),
+    Index("ix_jobs_workspace_id", "workspace", "id"),
     CheckConstraint("status IN ('queued', 'running', 'succeeded', 'failed', 'cancelled')", name="status"),
     CheckConstraint("(status = 'succeeded') = (result IS NOT NULL)", name="result_if_succeeded"),
     CheckConstraint("(status = 'failed') = (error IS NOT NULL)", name="error_if_failed"),
@@ -195,16 +242,20 @@ selections = Table(
     Column("body", JSONB, nullable=False),
     Column("content_hash", Text, nullable=False),
     Column("created_at", Moment, nullable=False),
+    _workspace(),
     ForeignKeyConstraint(
         ["matrix_id", "revision"],
         [matrix_revisions.c.matrix_id, matrix_revisions.c.revision],
     ),
+    ForeignKeyConstraint(["matrix_id", "workspace"], [matrices.c.id, matrices.c.workspace]),
     Index("ix_selections_matrix_id_revision", "matrix_id", "revision"),
+    Index("ix_selections_workspace_id", "workspace", "id"),
 )
 
 idempotency_keys = Table(
     "idempotency_keys",
     metadata,
+    _workspace(primary_key=True),
     Column("key", Text, primary_key=True),
     Column("fingerprint", LargeBinary, nullable=False),
     Column("status", Integer, nullable=False),
@@ -236,6 +287,7 @@ webhooks = Table(
     Column("previous_secret", Text),
     Column("previous_until", Moment),
     Column("created_at", Moment, nullable=False),
+    _workspace(),
     CheckConstraint("(previous_secret IS NULL) = (previous_until IS NULL)", name="rotation"),
 )
 

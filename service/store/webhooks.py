@@ -22,13 +22,15 @@ from uuid6 import uuid7
 from service.errors import NotFound
 from service.store import cursors
 from service.store.records import DeliveryRecord, DueDelivery, Page, WebhookRecord
+from service.store.scope import mine, owner
 from service.store.tables import deliveries, webhooks
 
 
 def add(conn: Connection, *, url: str, secret: str) -> WebhookRecord:
     """Keep an address."""
     webhook_id = str(uuid7())
-    conn.execute(insert(webhooks).values(id=webhook_id, url=url, secret=secret, created_at=func.now()))
+    values = {"id": webhook_id, "url": url, "secret": secret, "workspace": owner(conn)}
+    conn.execute(insert(webhooks).values(created_at=func.now(), **values))
     return get(conn, webhook_id)
 
 
@@ -40,9 +42,9 @@ def get(conn: Connection, webhook_id: str) -> WebhookRecord:
     NotFound
         No such webhook.
     """
-    known = cursors.known_id(webhook_id, "webhook")
     w = webhooks.c
-    row = conn.execute(select(w.id, w.url, w.created_at).where(w.id == known)).one_or_none()
+    known = w.id == cursors.known_id(webhook_id, "webhook")
+    row = conn.execute(select(w.id, w.url, w.created_at).where(known, mine(conn, webhooks))).one_or_none()
     if row is None:
         raise NotFound(f"There is no webhook {webhook_id!r}.")
     return WebhookRecord(**row._mapping)
@@ -51,7 +53,7 @@ def get(conn: Connection, webhook_id: str) -> WebhookRecord:
 def page(conn: Connection, cursor: str | None, limit: int) -> Page[WebhookRecord]:
     """Addresses, oldest first."""
     w = webhooks.c
-    query = select(w.id, w.url, w.created_at).order_by(w.id).limit(limit + 1)
+    query = select(w.id, w.url, w.created_at).where(mine(conn, webhooks)).order_by(w.id).limit(limit + 1)
     if cursor is not None:
         query = query.where(w.id > cursors.decode_id(cursor))
     found = [WebhookRecord(**row._mapping) for row in conn.execute(query)]
@@ -61,7 +63,7 @@ def page(conn: Connection, cursor: str | None, limit: int) -> Page[WebhookRecord
 def delete(conn: Connection, webhook_id: str) -> None:
     """Forget an address, with what was still to be told it."""
     known = get(conn, webhook_id).id
-    conn.execute(delete_from(webhooks).where(webhooks.c.id == known))
+    conn.execute(delete_from(webhooks).where(webhooks.c.id == known, mine(conn, webhooks)))
 
 
 def rotate(conn: Connection, webhook_id: str, *, secret: str, overlap: timedelta) -> None:
@@ -69,7 +71,7 @@ def rotate(conn: Connection, webhook_id: str, *, secret: str, overlap: timedelta
     known = get(conn, webhook_id).id
     conn.execute(
         update(webhooks)
-        .where(webhooks.c.id == known)
+        .where(webhooks.c.id == known, mine(conn, webhooks))
         .values(previous_secret=webhooks.c.secret, previous_until=func.now() + overlap, secret=secret)
     )
 
