@@ -8,6 +8,7 @@ from pathlib import Path
 from threadpoolctl import threadpool_limits
 
 from tests.methods_table.benchmarks import benchmarks
+from tests.methods_table.best import section
 from tests.methods_table.figure import draw
 from tests.methods_table.judge import compare, coverage
 from tests.methods_table.report import coverage_lines, table
@@ -40,7 +41,8 @@ def main() -> int:
             for part in parts
             if part.families is not None
         ]
-    text = f"{table(*measured)}\n\n{coverage_lines(covered, strangers)}\n"
+        against = section(parts)
+    text = f"{table(*measured)}\n\n{against}\n\n{coverage_lines(covered, strangers)}\n"
     print(text)
     draw(parts[1], ROOT / "docs" / "img" / "methods.svg")
     head = (Path(__file__).parent / "head.md").read_text(encoding="utf-8")
