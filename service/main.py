@@ -9,6 +9,7 @@ from importlib.metadata import version
 from fastapi import FastAPI
 from fastapi.routing import APIRoute
 
+from service import logs, tracing
 from service.api import (
     compare,
     docs,
@@ -16,10 +17,10 @@ from service.api import (
     health,
     home,
     jobs,
-    logs,
     matrices,
     metrics,
     openapi,
+    partial,
     power,
     problems,
     report,
@@ -30,7 +31,7 @@ from service.api import (
 )
 from service.api.house import House
 from service.api.listener import Listener
-from service.api.middleware import BodyLimit, Envelope
+from service.api.middleware import QUIET, BodyLimit, Envelope
 from service.api.standings import Standings
 from service.jobs.bell import Bell
 from service.settings import Settings
@@ -56,8 +57,16 @@ def create_app(settings: Settings) -> FastAPI:
         redirect_slashes=False,
         docs_url=None,
         redoc_url=None,
+        telemetry={
+            "tracing": tracing.wanted(),
+            "metrics": False,
+            "logs": False,
+            "operation_spans": False,
+            "auto_configure": False,
+            "exclude": lambda scope: scope["path"] in QUIET,
+        },
     )
-    resources = (matrices, submit, jobs, selections, scores, drift, compare, power, webhooks)
+    resources = (matrices, submit, jobs, partial, selections, scores, drift, compare, power, webhooks)
     for resource in (*resources, report, home, docs, health, metrics):
         app.include_router(resource.router)
     app.add_middleware(BodyLimit, limit=settings.max_body_bytes)
@@ -71,6 +80,7 @@ def _lifespan(settings: Settings) -> Callable[[FastAPI], contextlib.AbstractAsyn
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         logs.configure()
+        tracing.configure("api")
         house = House(
             settings,
             make_engine(settings.database_url, pool_size=settings.database_pool, application="tastetest-api"),
@@ -84,6 +94,7 @@ def _lifespan(settings: Settings) -> Callable[[FastAPI], contextlib.AbstractAsyn
                 yield
         finally:
             house.engine.dispose()
+            tracing.flush()
 
     return lifespan
 

@@ -14,7 +14,7 @@ import click
 import uvicorn
 
 import migrations
-from service import embedded
+from service import embedded, logs
 from service.main import create_app
 from service.settings import Settings, get_settings
 from service.supervisor import Supervisor
@@ -24,6 +24,7 @@ GRACE_SECONDS = 5
 
 def serve(host: str, port: int, data_dir: Path, workers: int | None, on_ready: Callable[[str], None]) -> None:
     """Serve until SIGINT or SIGTERM, then stop everything that was started here."""
+    logs.adopt()
     signal.signal(signal.SIGTERM, _leave)
     with contextlib.closing(_listen(host, port)) as listener, _backends(data_dir, workers) as settings:
         app = create_app(settings)

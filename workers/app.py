@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import multiprocessing
 import os
 import socket
 import time
+from collections.abc import Iterator
 from functools import lru_cache
+from typing import Any
 
-from celery import Celery, signals
+import structlog
+from celery import Celery, Task, signals
 from threadpoolctl import threadpool_limits
 
+from service import logs, tracing
 from service.jobs import bell, broker, webhooks
 from service.jobs import reconcile as reconciler
 from service.jobs.outbound import Outbound
@@ -21,6 +27,7 @@ from workers.memory import limit_memory
 
 WORKER = "tastetest-worker"
 
+logs.configure()
 settings = get_settings()
 app = broker.connect(Celery("tastetest"), settings.redis_url)
 app.conf.update(
@@ -61,6 +68,7 @@ def _leaving() -> bool:
 def desk() -> worker.Desk:
     """The desk of this process; made after the fork, since connections do not survive one."""
     threadpool_limits(1)
+    tracing.configure("worker")
     limit_memory(settings.worker_memory_mib)
     name = f"{socket.gethostname()}:{os.getpid()}"
     return worker.Desk(
@@ -73,10 +81,29 @@ def desk() -> worker.Desk:
     )
 
 
-@app.task(name=broker.WORK)
-def work(job_id: str, index: int) -> None:
+@signals.setup_logging.connect
+def _adopt(loglevel: int = logging.WARNING, **_: object) -> None:
+    logs.adopt(loglevel)
+
+
+@signals.worker_process_shutdown.connect
+def _flush(**_: object) -> None:
+    tracing.flush()
+
+
+@app.task(name=broker.WORK, bind=True)
+def work(task: Task[Any, Any], job_id: str, index: int) -> None:
     """Take one part of a job, if it is still to be had."""
-    worker.work(desk(), job_id, index)
+    with _asked_by(task.request.headers or {}):
+        worker.work(desk(), job_id, index)
+
+
+@contextlib.contextmanager
+def _asked_by(headers: dict[str, Any]) -> Iterator[None]:
+    """Log and trace as on behalf of who rang."""
+    told = {"request_id": headers[broker.REQUEST_ID]} if broker.REQUEST_ID in headers else {}
+    with tracing.continued(headers), structlog.contextvars.bound_contextvars(**told):
+        yield
 
 
 @app.task(name=broker.DELIVER)

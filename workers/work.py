@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 import structlog
+from opentelemetry.trace import SpanKind
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 
+from service import tracing
 from service.engine.errors import EngineError, Stopped
 from service.jobs import failures, kinds, life
 from service.jobs.bell import Bell
@@ -51,8 +54,12 @@ def work(desk: Desk, job_id: str, index: int) -> None:
     )
     desk.bell.ring_all(others)
     while part is not None:
-        structlog.contextvars.bind_contextvars(job_id=part.job_id, part=part.index, attempt=part.attempt)
-        part = _attempt(desk, part)
+        told: dict[str, str | int] = {"job_id": part.job_id, "part": part.index, "attempt": part.attempt}
+        name = f"{part.kind} {'assemble' if part.spec is None else 'part'}"
+        with structlog.contextvars.bound_contextvars(**told), tracing.span(name, SpanKind.CONSUMER, **told):
+            began = time.monotonic()
+            part = _attempt(desk, part)
+            log.info("part", seconds=round(time.monotonic() - began, 3))
 
 
 def _attempt(desk: Desk, part: Claim) -> Claim | None:
@@ -100,6 +107,7 @@ def _nothing(conn: Connection) -> None:
 
 
 def _failed(desk: Desk, part: Claim, error: Exception) -> Step[None]:
+    tracing.failed(error)
     if isinstance(error, DBAPIError | OSError | MemoryError):
         cause = _cause(desk, error)
         log.warning("part will be retried", error=repr(error))

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Annotated
 
+import structlog
 from fastapi import APIRouter, BackgroundTasks, Body, Response
 from sqlalchemy import Connection
 
+from service import tracing
 from service.api import views
 from service.api.house import House, HouseDep
 from service.api.once import IdempotencyKey, kept, of_body, once
@@ -26,6 +28,7 @@ from service.store import matrices
 from service.store.idempotency import Kept
 from service.store.records import JobRecord, MatrixRecord
 
+log = structlog.get_logger(__name__)
 router = APIRouter(tags=["work"], route_class=StrictRoute)
 
 ID = "0198c0de-7a57-7e57-8000-000000000001"
@@ -72,6 +75,8 @@ def _accept(
 ) -> Response:
     def work(conn: Connection) -> Kept:
         job, created = _submit(conn, kind, ask)
+        tracing.about(job_id=job.id)
+        log.info("submitted", job_id=job.id, kind=kind, created=created)
         if created:
             # After the answer, so after the commit: a broker that hangs must not keep the caller waiting.
             tasks.add_task(house.bell.ring, job.id)

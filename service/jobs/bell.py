@@ -12,7 +12,9 @@ import structlog
 from celery import Celery
 from kombu import Connection
 from kombu.exceptions import OperationalError
+from opentelemetry.trace import SpanKind
 
+from service import tracing
 from service.jobs import broker
 from service.settings import get_settings
 
@@ -62,7 +64,10 @@ class Bell:
                 return
 
     def _publish(self, task: str, queue: str, args: tuple[str | int, ...]) -> None:
-        self._app.send_task(task, args=args, queue=queue, ignore_result=True)
+        with tracing.span(f"ring {task}", SpanKind.PRODUCER):
+            # Beside the arguments, so that workers of another release need not know of them.
+            headers = tracing.outgoing() | broker.outgoing_request()
+            self._app.send_task(task, args=args, queue=queue, ignore_result=True, headers=headers)
 
     def reachable(self) -> bool:
         """Whether Redis answers."""

@@ -7,6 +7,7 @@ backend, no retries, no delays: those live in the row.
 
 from __future__ import annotations
 
+import structlog
 from celery import Celery
 from kombu import Exchange, Queue
 
@@ -20,6 +21,13 @@ FIRST = "tastetest.first"
 MORE = "tastetest.more"
 CONTROL = "tastetest.control"
 WORK_QUEUES = (FIRST, MORE)
+REQUEST_ID = "tastetest_request_id"
+
+
+def outgoing_request() -> dict[str, str]:
+    """The id of the request that this process is about, as a header for its workers' logs."""
+    request_id = structlog.contextvars.get_contextvars().get("request_id")
+    return {REQUEST_ID: request_id} if request_id else {}
 
 
 def connect(app: Celery, redis_url: str) -> Celery:

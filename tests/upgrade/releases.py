@@ -12,6 +12,7 @@ import tarfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -39,18 +40,18 @@ class Release:
         return ran.stdout
 
     @contextlib.contextmanager
-    def worker(self) -> Iterator[None]:
+    def worker(self, log: IO[bytes] | None = None) -> Iterator[None]:
         """One worker of this release, with the reconciler's clock."""
-        process = self._start("worker", "--processes", "1", "--beat")
+        process = self._start("worker", "--processes", "1", "--beat", log=log)
         try:
             yield
         finally:
             embedded.stop(process)
 
     @contextlib.contextmanager
-    def api(self) -> Iterator[str]:
+    def api(self, log: IO[bytes] | None = None) -> Iterator[str]:
         """The API of this release, without workers; yields its address."""
-        process = self._start("serve", "--port", "0", "--workers", "0")
+        process = self._start("serve", "--port", "0", "--workers", "0", log=log)
         try:
             yield _address(process)
         finally:
@@ -58,12 +59,13 @@ class Release:
             if process.stdout is not None:
                 process.stdout.close()
 
-    def _start(self, *arguments: str) -> subprocess.Popen[bytes]:
+    def _start(self, *arguments: str, log: IO[bytes] | None) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
             [sys.executable, "-m", "service.cli", *arguments],
             cwd=self.folder,
             env=os.environ | self.env,
             stdout=subprocess.PIPE if arguments[0] == "serve" else None,
+            stderr=log,
         )
 
 

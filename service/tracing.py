@@ -1,0 +1,90 @@
+"""OpenTelemetry traces: from a request through the ring to the parts of its job.
+
+Off unless `OTEL_EXPORTER_OTLP_ENDPOINT` is set: no exporter is loaded, and spans are empty ones.
+The other `OTEL_…` variables mean what OpenTelemetry says.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Mapping
+
+from opentelemetry import context, propagate, trace
+from opentelemetry.trace import Span, SpanKind, StatusCode
+
+ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+TRACER = trace.get_tracer("tastetest")
+
+
+def wanted() -> bool:
+    """Whether the environment names a collector."""
+    disabled = os.environ.get("OTEL_SDK_DISABLED", "").lower() == "true"
+    return not disabled and any(os.environ.get(name) for name in ENDPOINTS)
+
+
+def configure(process: str) -> None:
+    """Send this process's spans to the collector, in batches from a thread; once, and only when wanted.
+
+    Call it after forks: the thread does not survive one.
+    """
+    if not wanted():
+        return
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+    from opentelemetry.sdk.resources import SERVICE_NAME, Resource
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor
+
+    if isinstance(trace.get_tracer_provider(), TracerProvider):
+        return
+    name = os.environ.get("OTEL_SERVICE_NAME") or f"tastetest-{process}"
+    provider = TracerProvider(resource=Resource.create({SERVICE_NAME: name}))
+    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+    trace.set_tracer_provider(provider)
+
+
+def flush() -> None:
+    """Send what has not been sent yet, before the process ends."""
+    if wanted():
+        from opentelemetry.sdk.trace import TracerProvider
+
+        provider = trace.get_tracer_provider()
+        if isinstance(provider, TracerProvider):
+            provider.force_flush(timeout_millis=2_000)
+
+
+def outgoing() -> dict[str, str]:
+    """The current span as headers of a message."""
+    headers: dict[str, str] = {}
+    propagate.inject(headers)
+    return headers
+
+
+@contextlib.contextmanager
+def continued(headers: Mapping[str, str]) -> Iterator[None]:
+    """Make the sender's span the parent of those begun here."""
+    token = context.attach(propagate.extract(headers))
+    try:
+        yield
+    finally:
+        context.detach(token)
+
+
+@contextlib.contextmanager
+def span(name: str, kind: SpanKind = SpanKind.INTERNAL, **attributes: str | int) -> Iterator[Span]:
+    """A span whose attributes are named `tastetest.…`."""
+    told = {f"tastetest.{key}": value for key, value in attributes.items()}
+    with TRACER.start_as_current_span(name, kind=kind, attributes=told) as begun:
+        yield begun
+
+
+def about(**attributes: str | int) -> None:
+    """Add attributes to the current span."""
+    trace.get_current_span().set_attributes({f"tastetest.{key}": value for key, value in attributes.items()})
+
+
+def failed(error: BaseException) -> None:
+    """Mark the current span as failed by an error that is dealt with."""
+    here = trace.get_current_span()
+    here.record_exception(error)
+    here.set_status(StatusCode.ERROR, type(error).__name__)
