@@ -35,6 +35,7 @@ def tell_examples(document: dict[str, Any]) -> None:
 
 def _tell(content: dict[str, Any], example: object) -> None:
     if isinstance(example, list):
+        content.pop("example", None)
         content["examples"] = {one["name"]: {"value": one["value"]} for one in example}
     elif example is not None:
         content["example"] = example

@@ -102,7 +102,7 @@ def _good(api: httpx.Client, worker: Worker) -> None:
         put = {"content": table([MODELS[-1]]), "headers": {"Content-Type": "text/csv"}}
         answer = api.put(f"/matrices/{matrix}/models/{MODELS[-1]}", params=ROWS, **put)
         assert str(answer.status_code) == status, answer.text
-    for path in ("", "/scores", "/drift", "/export", "/export?format=csv"):
+    for path in ("", "/scores", "/drift", "/export", "/export?format=csv", "/export?format=json"):
         api.get(f"/selections/{selection}{path}")
     for path in ("/matrices", f"/matrices/{matrix}", f"/matrices/{matrix}/models", "/selections"):
         api.get(path, params={} if path.endswith(matrix) else {"limit": 2})

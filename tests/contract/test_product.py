@@ -50,6 +50,7 @@ def test_every_body_and_answer_has_examples_that_fit(cases: Any) -> None:
     count = 0
     for where, media, content in cases():
         examples = shown(content)
+        assert not ("example" in content and "examples" in content), where
         assert examples or media in UNSHOWN, f"no example of {where} {media}; run `make examples`"
         for example in examples:
             if "schema" in content:
