@@ -3,11 +3,12 @@
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
+TOOLS := $(VENV)-tools
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 FROM := $(if $(wildcard wheels),--no-index --find-links wheels)
 
-.PHONY: docs demo serve test bench chaos paper methods openapi examples lock wheels setup clean
+.PHONY: docs demo serve test bench chaos paper methods openapi examples roundtrip lock wheels setup clean
 
 demo: $(VENV)/.runtime
 	@$(BIN)/tastetest demo
@@ -40,6 +41,10 @@ methods: $(VENV)/.dev
 examples: $(VENV)/.dev
 	$(BIN)/python -m tests.contract.record
 
+# With lm-eval and inspect-ai, in an environment of their own: about a gigabyte.
+roundtrip: $(VENV)/.dev $(TOOLS)/.installed
+	$(BIN)/python -m pytest tests/roundtrip
+
 openapi: $(VENV)/.runtime
 	$(BIN)/tastetest openapi > openapi/openapi.json
 
@@ -58,13 +63,22 @@ $(VENV)/.docs: $(VENV)/.runtime requirements-docs.lock
 	@$(PIP) install --require-hashes $(FROM) -r requirements-docs.lock
 	@touch $@
 
+# The lock is whole, and pip cannot match the extras of one package to the hashes of another's.
+$(TOOLS)/.installed: requirements-tools.lock
+	@echo "Setting up $(TOOLS) ..."
+	@test -x $(TOOLS)/bin/python || $(PYTHON) -m venv $(TOOLS)
+	@$(TOOLS)/bin/python -m pip --disable-pip-version-check -q install --require-hashes --no-deps $(FROM) -r requirements-tools.lock
+	@touch $@
+
 wheels: $(VENV)/.runtime
 	$(PIP) download --require-hashes -d wheels -r requirements.lock -r requirements-dev.lock
+	$(PIP) download --require-hashes --no-deps -d wheels -r requirements-tools.lock
 
 clean:
-	rm -rf $(VENV) .tastetest
+	rm -rf $(VENV) $(TOOLS) .tastetest
 
 lock:
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links --extra build pyproject.toml -o requirements.lock
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links --extra dev -c requirements.lock pyproject.toml -o requirements-dev.lock
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links --extra docs -c requirements-dev.lock pyproject.toml -o requirements-docs.lock
+	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links tests/roundtrip/requirements.in -o requirements-tools.lock
