@@ -20,6 +20,7 @@ from service.api import (
     matrices,
     metrics,
     openapi,
+    partial,
     power,
     problems,
     report,
@@ -65,7 +66,7 @@ def create_app(settings: Settings) -> FastAPI:
             "exclude": lambda scope: scope["path"] in QUIET,
         },
     )
-    resources = (matrices, submit, jobs, selections, scores, drift, compare, power, webhooks)
+    resources = (matrices, submit, jobs, partial, selections, scores, drift, compare, power, webhooks)
     for resource in (*resources, report, home, docs, health, metrics):
         app.include_router(resource.router)
     app.add_middleware(BodyLimit, limit=settings.max_body_bytes)

@@ -57,7 +57,16 @@ class Simulated:
     drawn: Multiplicities | None
 
     @classmethod
-    def of(cls, plan: Plan, estimates: Estimates, unit: int, n_same: int, n_new: int) -> Simulated:
+    def of(
+        cls,
+        plan: Plan,
+        estimates: Estimates,
+        unit: int,
+        n_same: int,
+        n_new: int,
+        *,
+        with_intervals: bool = True,
+    ) -> Simulated:
         """Compare the estimates of one unit with n_same selection and n_new held-out examples."""
         trials, targets = estimates.targets.shape
         reasons = {(e, s): why for (u, e, s), why in estimates.skipped.items() if u == unit}
@@ -89,7 +98,7 @@ class Simulated:
             order,
             models.reshape(trials, targets),
             rows,
-            multiplicities(plan, targets, len(rows)),
+            multiplicities(plan, targets, len(rows)) if with_intervals else None,
         )
 
     def lines(self, rule: Rule, members: NDArray[np.bool_] | None = None) -> list[Line]:

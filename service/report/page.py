@@ -48,15 +48,17 @@ def job_page(
     base_url : str
         Where the caller reached the service, for the commands that repeat the job.
     """
+    request = _said({"matrix_id": job.matrix_id, "revision": job.revision, **job.settings})
     if result is None:
-        return render("waiting.html", job=job, matrix=matrix)
+        return render("waiting.html", job=job, matrix=matrix, request=request)
     body = orjson.loads(result)
     shared: dict[str, Any] = {
         "job": job,
         "matrix": matrix,
         "result": body,
         "result_hash": hashlib.sha256(result).hexdigest(),
-        "request": {"matrix_id": job.matrix_id, "revision": job.revision, **job.settings},
+        "request": request,
+        "settings": _said(job.settings),
         "base_url": base_url.rstrip("/"),
     }
     if job.kind == "select":
@@ -69,6 +71,13 @@ def job_page(
         base=f"/jobs/{job.id}/report",
         **shared,
     )
+
+
+def _said(settings: Any) -> Any:  # noqa: ANN401 - JSON
+    """Settings without what is null, which means the same as leaving it out."""
+    if isinstance(settings, Mapping):
+        return {key: _said(value) for key, value in settings.items() if value is not None}
+    return [_said(value) for value in settings] if isinstance(settings, list) else settings
 
 
 def known(scores: Mapping[str, float | None]) -> dict[str, float]:

@@ -285,3 +285,34 @@ class MdadResult(Reliability):
 
 
 JobResult = MdadResult | SelectionResult
+
+
+class PartialJudged(Tell):
+    """How well a micro-benchmark orders models so far."""
+
+    agreement: Fraction | None = Field(description="Share of pairs in their true order.")
+    mdad: Fraction | None = Field(description="Minimum detectable accuracy difference; null if not reached.")
+
+
+class PartialSize(Tell):
+    """One size of a method so far."""
+
+    size: int
+    same_items: PartialJudged
+    new_items: PartialJudged | None
+
+
+class PartialMethod(Tell):
+    """One method so far."""
+
+    label: str
+    source_models: int | None
+    sizes: list[PartialSize]
+
+
+class PartialResult(Tell):
+    """What a running `/mdad` job has found so far."""
+
+    trials_done: int
+    trials: int
+    methods: list[PartialMethod] = Field(description="Those that take trials; empty until some are done.")

@@ -141,6 +141,12 @@ def results(conn: Connection, job_id: str) -> list[bytes]:
     return list(conn.scalars(select(parts.c.result).where(mine).order_by(parts.c.index)))
 
 
+def results_so_far(conn: Connection, job_id: str) -> list[bytes]:
+    """What the finished parts computed, in their order."""
+    done = and_(parts.c.job_id == job_id, parts.c.role == "compute", parts.c.result.is_not(None))
+    return list(conn.scalars(select(parts.c.result).where(done).order_by(parts.c.index)))
+
+
 def running(conn: Connection, job_id: str) -> bool:
     """Whether somebody works on a part of this job."""
     return bool(conn.scalar(select(exists().where(parts.c.job_id == job_id, parts.c.status == "running"))))

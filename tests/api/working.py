@@ -18,7 +18,7 @@ class Worker:
     def __init__(self, db: sa.Engine, settings: Settings) -> None:
         self._desk = Desk(
             engine=db,
-            quick=db,
+            quick=db.execution_options(isolation_level="AUTOCOMMIT"),
             bell=Bell(settings.redis_url),
             settings=settings,
             worker="test",
@@ -30,7 +30,11 @@ class Worker:
         with self._desk.engine.connect() as conn:
             total = conn.scalar(sa.text("SELECT parts_total FROM jobs WHERE id = :id"), {"id": job_id})
         for index in range(total or 0):
-            work(self._desk, job_id, index)
+            self.part(job_id, index)
+
+    def part(self, job_id: str, index: int) -> None:
+        """One part, and the assembly if it was the last."""
+        work(self._desk, job_id, index)
 
     def result(self, api: httpx.Client, path: str, body: dict[str, Any]) -> dict[str, Any]:
         """The result of a request that must succeed."""

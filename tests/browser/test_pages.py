@@ -75,6 +75,20 @@ def test_from_a_dropped_file_to_a_report(open_page: Open, sample: Path) -> None:
     assert page.locator("svg[role=img]").count() >= 7
 
 
+def test_a_running_job_shows_what_it_has(open_page: Open, address: str, report: str) -> None:
+    with httpx.Client(base_url=address, timeout=60) as client:
+        matrix = client.get("/matrices").json()["items"][0]["id"]
+        ask = {"matrix_id": matrix, "methods": ["random", "tinybenchmarks"], "trials": 500}
+        job = client.post("/mdad", json=ask).raise_for_status().json()["id"]
+        page = open_page(f"/jobs/{job}/report")
+        expect(page.locator("#partial tbody th").last).to_have_text("tinybenchmarks")
+        expect(page.locator("#partial")).to_contain_text("of 500 trials")
+        expect(page.get_by_role("status")).to_contain_text("left")
+        assert accessibility_faults(page) == []
+        page.get_by_role("button", name="Cancel the job").click()
+        expect(page.locator("h1")).to_have_text("This job was cancelled")
+
+
 def test_a_selection_is_chosen_from_the_form(open_page: Open, report: str) -> None:
     page = open_page("/")
     form = page.locator("#select")

@@ -96,6 +96,9 @@ def _good(api: httpx.Client, worker: Worker) -> None:
     job = api.post("/mdad", json=mdad).json()["id"]
     for path in (f"/jobs/{job}", f"/jobs/{job}/events", f"/jobs/{job}/report/tables/mdad.csv"):
         api.get(path)
+    running = api.post("/mdad", json=mdad | {"methods": ["optimal_design"], "trials": 100}).json()["id"]
+    worker.part(running, 0)
+    api.get(f"/jobs/{running}/partial")
     given = {"content": table(["new-7b"]), "headers": {"Content-Type": "text/csv"}}
     api.post(f"/selections/{selection}/scores", params={"keep": "true", **ROWS}, **given)
     for status in ("201", "200"):

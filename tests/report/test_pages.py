@@ -89,7 +89,8 @@ def test_the_report_says_how_to_repeat_it(matrix: Matrix, result: Result) -> Non
     line = next(line for line in text.splitlines() if line.startswith("curl -s -H"))
     words = shlex.split(line)
     assert words[:5] == ["curl", "-s", "-H", "content-type: application/json", f"{BASE}mdad"]
-    assert json.loads(words[6]) == {"matrix_id": "m", "revision": 1, **result["settings"]}
+    said = {key: value for key, value in result["settings"].items() if value is not None}
+    assert json.loads(words[6]) == {"matrix_id": "m", "revision": 1, **said}
     assert f"sha256:{hashlib.sha256(orjson.dumps(result)).hexdigest()}" in text
     assert f"sha256:{'ab' * 32}" in text
 
@@ -136,13 +137,23 @@ def test_a_failed_job_shows_its_problem(matrix: Matrix) -> None:
 
 def test_a_selection_lists_its_examples(matrix: Matrix) -> None:
     chosen = [{"id": f"<e{at}>", "weight": 0.25, "subtask": f"part {at % 2}"} for at in range(4)]
-    result = {"examples": chosen, "estimator": "mean", "selection_id": "s", "content_hash": "c"}
+    known = {"models": 12, "deviation": 0.0312, "effective_size": 57.4, "measured_on": "left out"}
+    result = {
+        "examples": chosen,
+        "estimator": "mean",
+        "selection_id": "s",
+        "content_hash": "c",
+        "stability": 0.6,
+        "calibration": known,
+    }
     job = job_of({"method": "random", "size": 4}, kind="select")
     page = job_page(job, record_of(matrix), orjson.dumps(result), {}, BASE)
     assert_inert(page)
     seen = Outline(page).text
     assert "4 examples of 240, chosen by random" in seen
     assert "<e3>" in seen
+    for told in ("3.1 points", "measured on 12 models", "57 random examples", "60"):
+        assert told in seen
     assert '/selections/s/export?format=csv"' in page
 
 

@@ -33,7 +33,8 @@ function follow(live) {
   events.addEventListener("job", (event) => {
     const job = JSON.parse(event.data);
     show(live, job);
-    if (finished(job)) { events.close(); location.reload(); }
+    if (finished(job)) { events.close(); location.reload(); return; }
+    soFar(live.dataset.job, job.progress.done);
   });
 }
 
@@ -41,6 +42,47 @@ function show(live, job) {
   live.querySelector("progress").value = job.progress.fraction;
   live.querySelector("[data-field=status]").textContent = job.status;
   live.querySelector("[data-field=percent]").textContent = `${Math.round(100 * job.progress.fraction)} %`;
+  live.querySelector("[data-field=left]").textContent = left(job);
+}
+
+function left(job) {
+  if (job.status === "queued") return job.place ? `, number ${job.place} in line` : "";
+  if (job.seconds_left === null) return "";
+  const seconds = Math.ceil(job.seconds_left);
+  return seconds < 90 ? `, about ${seconds} s left` : `, about ${Math.round(seconds / 60)} min left`;
+}
+
+// The table of a running job, made anew when another part of it is done.
+async function soFar(id, done) {
+  const place = document.querySelector("#partial");
+  if (!place || !done || place.dataset.done === String(done)) return;
+  place.dataset.done = done;
+  const [partial] = await call(`/jobs/${id}/partial`);
+  if (!partial || !partial.methods.length) return;
+  const truth = partial.methods[0].sizes.some((cell) => cell.new_items) ? "new_items" : "same_items";
+  const sizes = [...new Set(partial.methods.flatMap((method) => method.sizes.map((cell) => cell.size)))];
+  place.querySelector("[data-field=trials]").textContent =
+    `${partial.trials_done} of ${partial.trials} trials: MDAD in points on ${truth.replace("_", " ")}, by size; `
+    + "intervals and the advice come with the result.";
+  place.querySelector("thead").replaceChildren(row("th", "Method", sizes.sort((a, b) => a - b)));
+  place.querySelector("tbody").replaceChildren(...partial.methods.map((method) => {
+    const of = new Map(method.sizes.map((cell) => [cell.size, cell[truth]]));
+    const known = sizes.map((size) => of.get(size));
+    return row("td", method.label, known.map((cell) => cell?.mdad == null ? "–" : (100 * cell.mdad).toFixed(1)));
+  }));
+  place.hidden = false;
+}
+
+function row(kind, name, values) {
+  const cells = [name, ...values].map((value, at) => {
+    const cell = document.createElement(at ? kind : "th");
+    if (at) cell.className = "num"; else cell.scope = kind === "th" ? "col" : "row";
+    cell.textContent = value;
+    return cell;
+  });
+  const made = document.createElement("tr");
+  made.append(...cells);
+  return made;
 }
 
 function cancelButton(button) {
