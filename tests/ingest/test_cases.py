@@ -7,6 +7,8 @@ import json
 import numpy as np
 import pytest
 
+from service.engine.comparison import Design, Known, Rule, compare, estimate_scores, rank
+from service.engine.errors import Undefined
 from service.engine.matrix import Matrix
 from service.errors import InvalidUpload
 from service.ingest import align, lacking
@@ -52,6 +54,19 @@ def test_b4_what_a_log_counts_reconciles_with_what_it_holds() -> None:
     upload = load(inspect_log([scored(1, 1), {**scored(2, 0), "error": {"message": "x"}}], results=results))
     assert report(upload).mean == 0.5
     assert warned(upload, "the mean here is 0.5000, by the tool's own account 1.0000")
+
+
+def test_b5_one_good_answer_among_nine_errors_leads_no_ranking() -> None:
+    good = load(inspect_log([scored(0, 5)] + [errored(i) for i in range(1, 10)]), scale="1..5")
+    steady = load(inspect_log([scored(i, 3) for i in range(10)]), scale="1..5")
+    r = report(good)
+    assert (r.mean, r.scored, r.errored, r.bounds) == (1.0, 1, 9, (0.1, 1.0))
+    rows = np.vstack([np.where(good.matrix.missing, np.nan, good.matrix.scores), steady.matrix.scores])
+    known = Known(np.array([0.5]), rows[1:], np.ones(1, dtype=bool))
+    first, second = estimate_scores(rows, Design.random(10, 100), known)
+    assert (first.rank, first.coverage, second.rank) == (None, 0.1, 1)
+    assert first.interval[0] < 0.5 < first.interval[1]
+    assert [place.rank_interval for place in rank(rows, Design.random(10, 100)).models] == [(1, 2)] * 2
 
 
 def test_b6_what_a_partial_upload_lacks_is_named_and_counted() -> None:
@@ -112,6 +127,14 @@ def test_b11_b12_missing_stays_missing_unless_the_caller_says_otherwise() -> Non
         load(text, missing="reject")
 
 
+def test_b13_models_without_a_common_example_are_no_tie() -> None:
+    one, other = np.array([1, np.nan, 1, np.nan]), np.array([np.nan, 0, np.nan, 1])
+    with pytest.raises(Undefined, match="none of the 4 examples was answered by both"):
+        compare(one, other, Design.random(4, 4), Rule())
+    with pytest.raises(Undefined, match="no example in common"):
+        rank(np.array([one, other, np.ones(4)]), Design.random(4, 4))
+
+
 def test_b15_order_never_matters() -> None:
     rng = np.random.default_rng(0)
     rows = [(f"m{i}", f"q{j}", int(rng.integers(2))) for i in range(9) for j in range(20)]
@@ -129,3 +152,13 @@ def test_b16_an_example_without_its_group_is_an_error_that_names_it() -> None:
     refused("model,example,score,subtask\na,q1,1,x\na,q2,0,\n", "row 3: the subtask has no name")
     document = {"models": ["a"], "examples": ["q1", "q2"], "scores": [[1, 0]], "subtasks": ["x", None]}
     refused(json.dumps(document), "/subtasks/1")
+
+
+def test_b17_both_scores_of_a_comparison_are_over_the_examples_they_share() -> None:
+    one = np.repeat([1.0, 0.0], [300, 107])
+    other = np.roll(one, 50)
+    one[405:] = np.nan
+    found = compare(one, other, Design.random(407, 407), Rule())
+    assert (found.n_common, found.n_asked) == (405, 407)
+    scores = found.baseline_score, found.candidate_score
+    assert scores == pytest.approx((one[:405].mean(), other[:405].mean()))
