@@ -26,6 +26,7 @@ ORDER: list[tuple[str, list[tuple[str, str]]]] = [
         "Use",
         [
             ("API reference", "reference.md"),
+            ("Run only the chosen", "exports.md"),
             ("In CI", "ci/README.md"),
             ("Operations", "operations/README.md"),
             ("Upgrade", "operations/upgrade.md"),
