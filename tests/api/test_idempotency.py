@@ -57,11 +57,25 @@ def test_a_refused_request_leaves_its_key_free(api: httpx.Client) -> None:
 
 def test_many_at_once_do_it_once(api: httpx.Client, db: sa.Engine) -> None:
     before = everything(db)["matrices"]
-    with ThreadPoolExecutor(8) as pool:
-        answers = list(pool.map(lambda _: upload(api, "e"), range(16)))
+    with ThreadPoolExecutor(20) as pool:
+        answers = list(pool.map(lambda _: upload(api, "e"), range(20)))
     assert {answer.status_code for answer in answers} <= {201, 409}
     assert len({answer.json()["id"] for answer in answers if answer.status_code == 201}) == 1
     assert everything(db)["matrices"] == before + 1
+
+
+def test_twenty_requests_at_once_with_one_key_make_one_job(api: httpx.Client, db: sa.Engine) -> None:
+    matrix = api.post("/matrices", json=document_of()).json()["id"]
+    ask = {"matrix_id": matrix, "trials": 7}
+    with ThreadPoolExecutor(20) as pool:
+        answers = list(pool.map(lambda _: api.post("/mdad", json=ask, headers=keyed("j")), range(20)))
+    assert {answer.status_code for answer in answers} <= {202, 409}
+    assert len({answer.json()["id"] for answer in answers if answer.status_code == 202}) == 1
+    with db.connect() as conn:
+        assert conn.scalar(sa.text("SELECT count(*) FROM jobs WHERE settings ->> 'trials' = '7'")) == 1
+    other = api.post("/mdad", json=ask | {"trials": 8}, headers=keyed("j"))
+    assert other.status_code == 422
+    assert other.json()["errors"][0]["pointer"] == "header/idempotency-key", other.text
 
 
 def test_a_job_is_answered_as_before_however_it_is_spelled(api: httpx.Client) -> None:
