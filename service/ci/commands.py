@@ -10,9 +10,9 @@ from urllib.parse import quote
 
 import click
 
-from service.ci import shown
+from service.ci import given, shown
 from service.ci.client import Answer, Service
-from service.ci.exits import Exit, PipelineCommand
+from service.ci.exits import Exit, PipelineCommand, Trouble
 from service.ci.files import opened
 
 VERDICTS = {"pass": Exit.PASS, "fail": Exit.FAIL, "inconclusive": Exit.INCONCLUSIVE}
@@ -93,9 +93,14 @@ def push(
 
 
 @click.command(cls=PipelineCommand, context_settings=HELP)
-@click.option("--baseline", metavar="NAME", required=True, help="What to compare with.")
+@click.option("--baseline", metavar="NAME|@FILE", required=True, help="What to compare with.")
 @click.option(
-    "--candidate", "candidates", metavar="NAME", required=True, multiple=True, help="Repeat it for several."
+    "--candidate",
+    "candidates",
+    metavar="NAME|@FILE",
+    required=True,
+    multiple=True,
+    help="Repeat it for several.",
 )
 @click.option(
     "--margin", type=SHARE, default=0.0, show_default=True, help="Largest drop accepted: 0.02 is 2 points."
@@ -116,6 +121,13 @@ def push(
     show_default=True,
     help="Judge the models, or these very runs on the full benchmark (answers that never change).",
 )
+@click.option(
+    "--clusters",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="What each example belongs to, a shared passage, say: JSON {example: cluster}, or CSV of the two.",
+)
+@click.option("--by-subtask", is_flag=True, help="Each subtask of the selection is a cluster.")
 def gate(
     baseline: str,
     candidates: tuple[str, ...],
@@ -128,8 +140,13 @@ def gate(
     confidence: float,
     power: float,
     truth: str,
+    clusters: Path | None,
+    by_subtask: bool,
 ) -> None:
-    """Compare candidates with a baseline, both known by name, on the same examples.
+    """Compare candidates with a baseline on the same examples.
+
+    Each is a NAME the service knows, or a @FILE of its answers: JSON {example: score}, with
+    a list of scores where it ran several times, or CSV with a line an answer.
 
     Ends with 0 (pass) when the interval of candidate - baseline lies above -margin, with
     1 (fail) when it lies below, with 2 (inconclusive) when these examples cannot tell,
@@ -137,11 +154,18 @@ def gate(
     all pass.
     """
     _one_of(matrix, selection)
-    body: Answer = {"baseline": baseline, "margin": margin, "truth": truth}
+    body: Answer = {"baseline": given.side(baseline), "margin": margin, "truth": truth}
     body |= {"confidence": confidence, "power": power}
     body |= {"matrix_id": matrix} if selection is None else {"selection_id": selection}
-    body |= {"candidate": candidates[0]} if len(candidates) == 1 else {"candidates": list(candidates)}
+    found = [given.side(told) for told in candidates]
+    body |= {"candidate": found[0]} if len(found) == 1 else {"candidates": found}
+    if by_subtask and (selection is None or clusters is not None):
+        raise click.UsageError("--by-subtask goes with --selection and without --clusters.")
+    if clusters is not None:
+        body["clusters"] = given.clusters(clusters)
     with Service(url, wait) as service:
+        if by_subtask:
+            body["clusters"] = _subtasks(service, selection)
         answer = service.post("/compare", body)
     _tell(answer, as_json, shown.comparisons)
     click.get_current_context().exit(VERDICTS[answer["verdict"]])
@@ -165,6 +189,14 @@ def _params(options: tuple[str, ...]) -> dict[str, str]:
 def _part(name: str | None) -> str:
     """One segment of a path, whatever the name holds."""
     return quote(name or "", safe="")
+
+
+def _subtasks(service: Service, selection: str | None) -> dict[str, str]:
+    """The subtask of each chosen example."""
+    examples = service.get(f"/selections/{_part(selection)}")["examples"]
+    if any(example["subtask"] is None for example in examples):
+        raise Trouble("The benchmark has no subtasks; say what belongs together with --clusters.")
+    return {example["id"]: example["subtask"] for example in examples}
 
 
 def _standings(service: Service, matrix: Answer) -> list[Answer]:

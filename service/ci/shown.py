@@ -90,11 +90,34 @@ def _comparison(told: Answer) -> Table:
         ("examples needed to decide", _needed(gate)),
         ("false alarms", f"{100 * gate['false_alarm_rate']:.1f} % of identical models fail"),
     ]
+    rows += _clusters(told) + _runs(told)
     if told["flips"]["lost"]:
         rows.append(("lost", _listed(told["flips"]["lost"])))
     for name, value in rows:
         table.add_row(escape(str(name)), escape(value))
     return table
+
+
+def _clusters(told: Answer) -> list[tuple[str, str]]:
+    found = told["clusters"]
+    if found is None:
+        return []
+    alone, together = found["standard_error_ignoring_them"], told["standard_error"]
+    errors = f"standard error {100 * together:.2f} points, {100 * alone:.2f} were they ignored"
+    return [("clusters", f"{found['count']}; {errors}")]
+
+
+def _runs(told: Answer) -> list[tuple[str, str]]:
+    if told["repeats"] is None:
+        return []
+    rows = []
+    for side in ("baseline", "candidate"):
+        runs = told["repeats"][side]
+        if runs["runs"] > 1:
+            scores = _listed([_percent(score) for score in runs["run_scores"]])
+            mixed = f"{runs['mixed']} examples now right, now wrong"
+            rows.append((f"{runs['runs']} runs of {told[side]}", f"{scores}; {mixed}"))
+    return rows
 
 
 def _margin(margin: float) -> str:

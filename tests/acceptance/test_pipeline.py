@@ -218,6 +218,40 @@ def test_several_candidates_fail_when_one_does(shell: Runner, matrix: str) -> No
     assert told.stdout.strip().endswith("FAIL")
 
 
+def test_repeated_runs_and_what_belongs_together_are_given_in_files(
+    shell: Runner, client: httpx.Client, chosen: dict[str, Any]
+) -> None:
+    rng = np.random.default_rng(0)
+    rows = sample()[BASELINE]
+    ids = [example["id"] for example in chosen["examples"]]
+    before, after = (
+        {name: [int(rows[name]), int(rows[name] and rng.random() < 0.95)] for name in ids} for _ in range(2)
+    )
+    (shell.folder / "before.json").write_text(json.dumps(before))
+    lines = "".join(f"{name},{score}\n" for name in ids for score in after[name])
+    (shell.folder / "after.csv").write_text(f"example,score\n{lines}")
+    subtasks = {example["id"]: example["subtask"] for example in chosen["examples"]}
+    table = "".join(f"{name},{subtask}\n" for name, subtask in subtasks.items())
+    (shell.folder / "groups.csv").write_text(f"example,cluster\n{table}")
+    gate = (
+        f"tastetest gate --selection {chosen['selection_id']} --baseline @before.json --candidate @after.csv"
+    )
+    told = shell.run(f"{gate} --margin 0.1 --by-subtask")
+    assert told.returncode == 0, told.stderr
+    assert "after compared with before: pass" in told.stdout
+    assert "2 runs of after" in told.stdout
+    assert re.search(rf"clusters +│ {len(set(subtasks.values()))}; standard error", told.stdout)
+    by_file = json.loads(shell.run(f"{gate} --margin 0.1 --clusters groups.csv --json").stdout)
+    body = {
+        "selection_id": chosen["selection_id"],
+        "baseline": {"name": "before", "answers": before},
+        "candidate": {"name": "after", "answers": after},
+        "margin": 0.1,
+        "clusters": subtasks,
+    }
+    assert by_file == client.post("/compare", json=body).json()
+
+
 @pytest.mark.parametrize(
     ("command", "sentence"),
     [

@@ -72,6 +72,27 @@ def test_what_cannot_be_asked_is_an_error_not_a_verdict(arguments: list[str], se
     assert "Traceback" not in told.stderr
 
 
+@pytest.mark.parametrize(
+    ("option", "text", "sentence"),
+    [
+        ("--clusters", "example,cluster\nq1,a\nq1,b\n", "'q1' in two clusters"),
+        ("--clusters", "q1\n", "neither a JSON object nor CSV"),
+        ("--clusters", "{", "cannot be read"),
+        ("--candidate", "example,score\nq1,right\n", "'right' is no score"),
+        ("--baseline", '{"q1": 1', "cannot be read"),
+        ("--by-subtask", "", "goes with --selection"),
+    ],
+)
+def test_a_file_that_a_gate_cannot_use_is_named(
+    tmp_path: Path, option: str, text: str, sentence: str
+) -> None:
+    (file := tmp_path / "given").write_text(text)
+    value = [] if option == "--by-subtask" else [str(file) if option == "--clusters" else f"@{file}"]
+    told = run(*GATE, "--wait", "0", option, *value)
+    assert (told.exit_code, told.stdout) == (3, "")
+    assert sentence in told.stderr
+
+
 def test_an_empty_folder_is_named(tmp_path: Path) -> None:
     told = run("push", str(tmp_path), "--selection", "s")
     assert told.exit_code == 3
