@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from functools import lru_cache
+from pathlib import Path
 from typing import Annotated
 
 from pydantic import AliasChoices, Field
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import (
+    BaseSettings,
+    InitSettingsSource,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+)
 
 MEBI = 1024 * 1024
 Positive = Annotated[int, Field(gt=0)]
@@ -15,7 +23,8 @@ Positive = Annotated[int, Field(gt=0)]
 class Settings(BaseSettings):
     """Settings of the service; names in the environment are `TASTETEST_` + the upper-case name.
 
-    `DATABASE_URL` and `REDIS_URL` keep the names that hosting platforms give them.
+    `DATABASE_URL` and `REDIS_URL` keep the names that hosting platforms give them. Any name with
+    `_FILE` behind it names a file that holds the value, as container secrets do.
     """
 
     model_config = SettingsConfigDict(env_prefix="TASTETEST_", extra="ignore")
@@ -51,6 +60,33 @@ class Settings(BaseSettings):
     webhook_overlap_hours: Annotated[float, Field(ge=0)] = 24.0
     stop_seconds: Annotated[float, Field(gt=0)] = 30.0
     shutdown_grace_seconds: Annotated[float, Field(ge=0)] = 5.0
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """What is given, then the environment, then files the environment names."""
+        return init_settings, env_settings, InitSettingsSource(settings_cls, dict(_from_files(settings_cls)))
+
+
+def env_name(field: str) -> str:
+    """What a setting is called in the environment."""
+    return field.upper() if field in ("database_url", "redis_url") else f"TASTETEST_{field.upper()}"
+
+
+def _from_files(settings_cls: type[BaseSettings]) -> Iterator[tuple[str, str]]:
+    for field in settings_cls.model_fields:
+        variable = f"{env_name(field)}_FILE"
+        if path := os.environ.get(variable):
+            try:
+                yield field, Path(path).read_text().strip()
+            except OSError as error:
+                raise ValueError(f"{variable} names a file that cannot be read: {error}") from error
 
 
 @lru_cache

@@ -29,6 +29,7 @@ ORDER: list[tuple[str, list[tuple[str, str]]]] = [
             ("Run only the chosen", "exports.md"),
             ("In CI", "ci/README.md"),
             ("Operations", "operations/README.md"),
+            ("Settings", "operations/settings.md"),
             ("Upgrade", "operations/upgrade.md"),
             ("Backup", "operations/backup.md"),
         ],
