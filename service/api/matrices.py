@@ -17,10 +17,10 @@ from service.api.pages import Cursor, Limit
 from service.api.route import StrictRoute
 from service.api.upload import Received, limits_of, received
 from service.errors import Fault, InvalidRequest
-from service.schemas.matrices import MatrixPage, MatrixUploaded, MatrixView, ModelPage
+from service.schemas.matrices import CellPage, MatrixPage, MatrixUploaded, MatrixView, ModelPage
 from service.schemas.problems import refusals
 from service.schemas.uploads import UploadFields
-from service.store import matrices
+from service.store import cells, matrices
 from service.store.idempotency import Kept
 
 router = APIRouter(prefix="/matrices", tags=["matrices"], route_class=StrictRoute)
@@ -107,6 +107,20 @@ def list_models(
     """The models of a matrix by id, each with its accuracy over its scored examples."""
     with house.engine.begin() as conn:
         return views.model_page(matrices.models(conn, matrix_id, revision, cursor, limit))
+
+
+@router.get("/{matrix_id}/models/{model:path}", responses=refusals(404))
+def list_cells(
+    matrix_id: MatrixId,
+    model: Annotated[str, Path(description="The model's id, slashes and all.")],
+    house: HouseDep,
+    revision: Revision = None,
+    cursor: Cursor = None,
+    limit: Limit = 1000,
+) -> CellPage:
+    """One model's results by example, with what became of the examples that have no score."""
+    with house.engine.begin() as conn:
+        return views.cell_page(cells.page(conn, matrix_id, model, revision, cursor, limit))
 
 
 @router.put(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from service.ingest import ModelReport, Upload
 from service.schemas.jobs import JobError, JobLinks, JobPage, JobView, Progress
 from service.schemas.matrices import (
+    CellPage,
+    CellView,
     MatrixPage,
     MatrixUploaded,
     MatrixView,
@@ -13,7 +15,7 @@ from service.schemas.matrices import (
     ModelView,
 )
 from service.schemas.selections import MatrixRef, SelectionPage, SelectionView
-from service.store.records import JobRecord, MatrixRecord, ModelRecord, Page, SelectionRecord
+from service.store.records import CellRecord, JobRecord, MatrixRecord, ModelRecord, Page, SelectionRecord
 
 
 def matrix_view(record: MatrixRecord) -> MatrixView:
@@ -88,6 +90,15 @@ def model_page(page: Page[ModelRecord]) -> ModelPage:
         for record in page.items
     ]
     return ModelPage(items=items, next_cursor=page.next_cursor)
+
+
+def cell_page(page: Page[CellRecord]) -> CellPage:
+    """A page of one model's results."""
+    items = [
+        CellView(example=cell.example, score=cell.score, state=cell.state, answers=cell.answers)
+        for cell in page.items
+    ]
+    return CellPage(items=items, next_cursor=page.next_cursor)
 
 
 def job_view(record: JobRecord) -> JobView:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Literal
 
 from pydantic import Field
 
@@ -75,6 +76,26 @@ class ModelView(Tell):
     answers: int | None = Field(description="Answers the scores are means of.")
     reported: float | None = Field(description="The mean by the log's own account, where it has one.")
     revision: int = Field(description="The revision these results came with.")
+
+
+class CellView(Tell):
+    """A model's result on one example."""
+
+    example: str
+    score: Fraction | None = Field(description="Null where there is none.")
+    state: Literal["scored", "errored", "unscored", "not_run", "missing"] = Field(
+        description="`missing` where nobody said why there is no score."
+    )
+    answers: int | None = Field(
+        description="How many the score is the mean of; null in results stored by an earlier release."
+    )
+
+
+class CellPage(Tell):
+    """A page of one model's results, by example."""
+
+    items: list[CellView]
+    next_cursor: str | None
 
 
 class ModelPage(Tell):

@@ -101,7 +101,7 @@ def models(
     r = matrix_rows.c
     query = (
         select(r.model, r.accuracy, r.scored, r.valid_from, *(r[name] for name in _ACCOUNT[:5]))
-        .where(_at(record))
+        .where(valid_at(record))
         .order_by(r.model)
         .limit(limit + 1)
     )
@@ -117,7 +117,7 @@ def models(
 def known_models(conn: Connection, record: MatrixRecord, names: Sequence[str]) -> set[str]:
     """Which of these models the revision has."""
     r = matrix_rows.c
-    return set(conn.scalars(select(r.model).where(_at(record), r.model.in_(names))))
+    return set(conn.scalars(select(r.model).where(valid_at(record), r.model.in_(names))))
 
 
 def examples(conn: Connection, matrix_id: str) -> tuple[str, ...]:
@@ -141,7 +141,7 @@ def outline(conn: Connection, matrix_id: str, revision: int | None = None) -> di
     ours = matrices.c.id == record.id, mine(conn, matrices)
     strata = _strata(conn.scalar(select(matrices.c.strata).where(*ours)))
     r = matrix_rows.c
-    rows = conn.execute(select(r.model, r.missing).where(_at(record)).order_by(r.model)).all()
+    rows = conn.execute(select(r.model, r.missing).where(valid_at(record)).order_by(r.model)).all()
     gone = packing.missing_of([row.missing for row in rows if row.missing is not None], record.n_examples)
     return {
         "models": tuple(row.model for row in rows),
@@ -367,7 +367,8 @@ def _record(row: Row[Any]) -> MatrixRecord:
     return MatrixRecord(**{**row._mapping, "subtasks": tuple(row.subtasks)})
 
 
-def _at(record: MatrixRecord) -> ColumnElement[bool]:
+def valid_at(record: MatrixRecord) -> ColumnElement[bool]:
+    """Rows of a revision."""
     r = matrix_rows.c
     ends = or_(r.valid_to.is_(None), r.valid_to > record.revision)
     return and_(r.matrix_id == record.id, r.valid_from <= record.revision, ends)

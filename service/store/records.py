@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 JobStatus = Literal["queued", "running", "succeeded", "failed", "cancelled"]
+CellState = Literal["scored", "errored", "unscored", "not_run", "missing"]
 UNFINISHED: tuple[JobStatus, ...] = ("queued", "running")
 
 T = TypeVar("T")
@@ -114,6 +115,26 @@ class ModelRecord:
     not_run: int | None = None
     answers: int | None = None
     reported: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CellRecord:
+    """A model's result on one example.
+
+    Attributes
+    ----------
+    score : float, optional
+        None where there is none.
+    state : str
+        "missing" where nobody said why there is no score.
+    answers : int, optional
+        How many the score is the mean of; None in rows of earlier releases.
+    """
+
+    example: str
+    score: float | None
+    state: CellState
+    answers: int | None
 
 
 @dataclass(frozen=True, slots=True)

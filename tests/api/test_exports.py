@@ -159,6 +159,16 @@ def test_an_upload_is_answered_model_by_model(api: httpx.Client) -> None:
     assert any("by the tool's own account 0.9000" in warning for warning in answer["warnings"])
     (listed,) = api.get(f"/matrices/{answer['id']}/models").json()["items"]
     assert listed == listed | counts | {"accuracy": 0.75, "missing": 3, "reported": 0.9}
+    first = api.get(f"/matrices/{answer['id']}/models/m", params={"limit": 3}).json()
+    last = api.get(f"/matrices/{answer['id']}/models/m", params={"cursor": first["next_cursor"]}).json()
+    assert last["next_cursor"] is None
+    assert [tuple(cell.values()) for cell in first["items"] + last["items"]] == [
+        ("t/1", 0.5, "scored", 2),
+        ("t/2", 1.0, "scored", 2),
+        ("t/3", None, "errored", 0),
+        ("t/4", None, "unscored", 0),
+        ("t/5", None, "not_run", 0),
+    ]
 
 
 def test_what_one_model_lacks_is_told_when_it_joins(api: httpx.Client, matrix: str) -> None:

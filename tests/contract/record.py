@@ -107,7 +107,8 @@ def _good(api: httpx.Client, worker: Worker) -> None:
         assert str(answer.status_code) == status, answer.text
     for path in ("", "/scores", "/drift", "/export", "/export?format=csv", "/export?format=json"):
         api.get(f"/selections/{selection}{path}")
-    for path in ("/matrices", f"/matrices/{matrix}", f"/matrices/{matrix}/models", "/selections"):
+    models = f"/matrices/{matrix}/models"
+    for path in ("/matrices", f"/matrices/{matrix}", models, f"{models}/base-7b", "/selections"):
         api.get(path, params={} if path.endswith(matrix) else {"limit": 2})
     api.post("/compare", json={"matrix_id": matrix, "baseline": "base-7b", "candidate": "chat-34b"})
     api.post("/power", json={"disagreement": 0.2, "difference": 0.02, "sizes": [100, 500]})
