@@ -30,6 +30,7 @@ ORDER: list[tuple[str, list[tuple[str, str]]]] = [
             ("In CI", "ci/README.md"),
             ("Operations", "operations/README.md"),
             ("Settings", "operations/settings.md"),
+            ("Watching it", "operations/monitoring.md"),
             ("Upgrade", "operations/upgrade.md"),
             ("Backup", "operations/backup.md"),
         ],

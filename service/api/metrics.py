@@ -65,6 +65,11 @@ class _Jobs(Collector):
             "Attempts that failed or lost their worker, of all jobs kept.",
             value=self._census.failures,
         )
+        yield GaugeMetricFamily(
+            "tastetest_reconciled_ago_seconds",
+            "Since the reconciler last ran.",
+            value=self._census.reconciled_ago_seconds,
+        )
         kept = self._census.upkeep
         yield CounterMetricFamily(
             "tastetest_leases_expired", "Attempts whose worker was lost.", value=kept.leases_expired

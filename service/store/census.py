@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 
 from sqlalchemy import Connection, func, select
 
-from service.store import upkeep
+from service.store import tables, upkeep
 from service.store.tables import jobs, parts
 from service.store.upkeep import Upkeep
 
@@ -25,6 +26,8 @@ class Census:
         How long the part that waits longest could have been taken; 0 when none waits.
     failures : int
         Attempts that failed or whose worker was lost, of all jobs still kept.
+    reconciled_ago_seconds : float
+        Since a reconciler last ran; infinite when none ever has.
     upkeep : Upkeep
         What the reconcilers did and found.
     """
@@ -33,6 +36,7 @@ class Census:
     parts: dict[str, int]
     oldest_queued_seconds: float
     failures: int
+    reconciled_ago_seconds: float
     upkeep: Upkeep
 
 
@@ -43,10 +47,12 @@ def take(conn: Connection) -> Census:
     open_parts = select(p.status, func.count()).where(p.status.in_(("queued", "running"))).group_by(p.status)
     waited = func.extract("epoch", func.now() - func.min(p.available_at))
     oldest = conn.scalar(select(waited).where(p.status == "queued"))
+    ago = conn.scalar(select(func.extract("epoch", func.now() - tables.upkeep.c.reconciled_at)))
     return Census(
         jobs=dict(list(conn.execute(by_status))),
         parts=dict(list(conn.execute(open_parts))),
         oldest_queued_seconds=max(float(oldest or 0), 0.0),
         failures=conn.scalar(select(func.coalesce(func.sum(p.failures), 0))) or 0,
+        reconciled_ago_seconds=inf if ago is None else max(float(ago), 0.0),
         upkeep=upkeep.read(conn),
     )

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 import httpx
 import pytest
+import sqlalchemy as sa
 
+from service.store import upkeep
 from tests.api.test_jobs import document_of
 
 
@@ -44,3 +47,10 @@ def test_jobs_are_counted_by_status_and_the_queue_has_an_age(api: httpx.Client) 
     assert value(after, 'tastetest_parts{status="queued"}') == 1
     assert value(after, "tastetest_oldest_queued_seconds") > 0
     assert value(after, "tastetest_ring_failures_total") == 0
+
+
+def test_the_scheduler_is_missed(api: httpx.Client, db: sa.Engine) -> None:
+    assert value(api.get("/metrics").text, "tastetest_reconciled_ago_seconds") == math.inf
+    with db.begin() as conn:
+        upkeep.count(conn, expired=0, rung=0)
+    assert value(api.get("/metrics").text, "tastetest_reconciled_ago_seconds") < 60
