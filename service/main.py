@@ -29,9 +29,12 @@ from service.api import (
     submit,
     webhooks,
 )
+from service.api.access import Access
+from service.api.door import Door
 from service.api.house import House
 from service.api.listener import Listener
 from service.api.middleware import QUIET, BodyLimit, Envelope
+from service.api.pace import Pace
 from service.api.standings import Standings
 from service.jobs.bell import Bell
 from service.settings import Settings
@@ -70,6 +73,7 @@ def create_app(settings: Settings) -> FastAPI:
     for resource in (*resources, report, home, docs, health, metrics):
         app.include_router(resource.router)
     app.add_middleware(BodyLimit, limit=settings.max_body_bytes)
+    app.add_middleware(Door)
     app.add_middleware(Envelope)
     problems.install(app)
     openapi.install(app)
@@ -87,6 +91,8 @@ def _lifespan(settings: Settings) -> Callable[[FastAPI], contextlib.AbstractAsyn
             Listener(settings.database_url),
             Bell(settings.redis_url),
             Standings(),
+            Access(settings),
+            Pace(settings),
         )
         app.state.house = house
         try:

@@ -7,14 +7,19 @@ import os
 import signal
 import socket
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from types import FrameType
+from typing import Protocol
 
 import click
 import uvicorn
+from sqlalchemy import create_engine
+from sqlalchemy.exc import OperationalError, ProgrammingError
 
 import migrations
 from service import embedded, logs
+from service.api.access import any_key, is_loopback
 from service.main import create_app
 from service.settings import Settings, get_settings
 from service.supervisor import Supervisor
@@ -22,17 +27,60 @@ from service.supervisor import Supervisor
 GRACE_SECONDS = 5
 
 
-def serve(host: str, port: int, data_dir: Path, workers: int | None, on_ready: Callable[[str], None]) -> None:
+class Ready(Protocol):
+    """What is called when requests are accepted."""
+
+    def __call__(self, address: str, *, keyless: bool) -> None:
+        """Take note of the address, and of whether whoever reaches it may do everything."""
+
+
+def serve(host: str, port: int, data_dir: Path, workers: int | None, on_ready: Ready) -> None:
     """Serve until SIGINT or SIGTERM, then stop everything that was started here."""
     logs.adopt()
     signal.signal(signal.SIGTERM, _leave)
     with contextlib.closing(_listen(host, port)) as listener, _backends(data_dir, workers) as settings:
+        keyless = check_reach(host, settings)
         app = create_app(settings)
         config = uvicorn.Config(
             app, log_config=None, access_log=False, timeout_graceful_shutdown=GRACE_SECONDS
         )
-        server = _Server(config, on_ready, lambda: app.state.house.listener.send_home())
+        told = partial(on_ready, keyless=keyless)
+        server = _Server(config, told, lambda: app.state.house.listener.send_home())
         server.run(sockets=[listener])
+
+
+def check_reach(host: str, settings: Settings) -> bool:
+    """Whether no key is asked for.
+
+    Raises
+    ------
+    ClickException
+        Others than this machine would be asked for none.
+    """
+    local = is_loopback(host)
+    try:
+        if settings.auth == "required" or _has_keys(settings):
+            return False
+    except OperationalError as error:
+        if not local:
+            raise click.ClickException(f"The database does not answer: {error.orig}") from error
+    if not local:
+        raise click.ClickException(
+            f"On {host} others than this machine could do everything: there is no API key yet.\n"
+            "Make one with `tastetest keys create NAME`, or set TASTETEST_AUTH=required to start without."
+        )
+    return True
+
+
+def _has_keys(settings: Settings) -> bool:
+    engine = create_engine(settings.database_url, connect_args={"connect_timeout": 5})
+    try:
+        return any_key(engine)
+    except ProgrammingError:
+        # Not migrated yet.
+        return False
+    finally:
+        engine.dispose()
 
 
 class _Server(uvicorn.Server):

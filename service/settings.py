@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AliasChoices, Field
 from pydantic_settings import (
@@ -34,6 +34,13 @@ class Settings(BaseSettings):
 
     database_pool: Positive = 10
 
+    # `auto`: open to this machine only, until a first key is made; `required`: from the start.
+    auth: Literal["auto", "required"] = "auto"
+    # A key is looked up again after so long: revoking it works within that.
+    key_cache_seconds: Annotated[float, Field(ge=0)] = 5.0
+    # Names, comma-separated, by which browsers reach the service where a proxy hides them.
+    hosts: str = ""
+
     max_body_bytes: Positive = 512 * MEBI
     max_expanded_bytes: Positive = 4096 * MEBI
     max_models: Positive = 20_000
@@ -41,6 +48,8 @@ class Settings(BaseSettings):
     max_cells: Positive = 200_000_000
     max_trials: Positive = 1_000
     max_sizes: Positive = 50
+    # Of one key.
+    max_requests_per_minute: Positive = 12_000
 
     max_attempts: Positive = 3
     job_seconds: Annotated[float, Field(gt=0)] = 24 * 3600.0

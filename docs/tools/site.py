@@ -28,6 +28,7 @@ ORDER: list[tuple[str, list[tuple[str, str]]]] = [
             ("API reference", "reference.md"),
             ("Run only the chosen", "exports.md"),
             ("In CI", "ci/README.md"),
+            ("Keys and limits", "access.md"),
             ("Operations", "operations/README.md"),
             ("Settings", "operations/settings.md"),
             ("Watching it", "operations/monitoring.md"),

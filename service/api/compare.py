@@ -10,7 +10,7 @@ from fastapi import APIRouter, Body
 
 from service.api import views
 from service.api.house import House, HouseDep
-from service.api.route import StrictRoute
+from service.api.route import QuestionRoute
 from service.api.sides import Ground, array, clusters, ground, pointers, sides
 from service.engine.comparison import Comparison, Many, Rule, compare_many
 from service.engine.errors import Undefined
@@ -19,7 +19,7 @@ from service.schemas.comparisons import CompareRequest
 from service.schemas.problems import refusals
 from service.schemas.verdicts import CompareView, ComparisonView, RankingView, Verdict
 
-router = APIRouter(tags=["comparisons"], route_class=StrictRoute)
+router = APIRouter(tags=["comparisons"], route_class=QuestionRoute)
 
 ID = "0198c0de-7a57-7e57-8000-000000000001"
 EXAMPLE = {

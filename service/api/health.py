@@ -14,14 +14,14 @@ from starlette.concurrency import run_in_threadpool
 
 import migrations
 from service.api.house import HouseDep
-from service.api.route import StrictRoute
+from service.api.route import OpenRoute
 from service.errors import Unavailable
 from service.schemas.health import Live, Ready
 from service.schemas.problems import refusals
 
 BROKER_SECONDS = 0.7
 
-router = APIRouter(tags=["operation"], route_class=StrictRoute)
+router = APIRouter(tags=["operation"], route_class=OpenRoute)
 
 
 @router.get("/livez", responses=refusals())

@@ -8,7 +8,9 @@ from typing import Annotated
 from fastapi import Depends, Request
 from sqlalchemy import Engine
 
+from service.api.access import Access, Caller
 from service.api.listener import Listener
+from service.api.pace import Pace
 from service.api.standings import Standings
 from service.jobs.bell import Bell
 from service.settings import Settings
@@ -27,6 +29,8 @@ class House:
     listener: Listener
     bell: Bell
     standings: Standings
+    access: Access
+    pace: Pace
     workspace: str = scope.NOBODY
     engine: Engine = field(init=False)
     _rooms: dict[str, House] = field(default_factory=dict, repr=False)
@@ -44,7 +48,8 @@ class House:
 async def house_of(request: Request) -> House:
     """The house as the caller sees it; async, for a synchronous dependency costs a thread."""
     house: House = request.app.state.house
-    return house.seen_from(scope.DEFAULT)
+    caller: Caller = request.state.caller
+    return house.seen_from(caller.workspace)
 
 
 HouseDep = Annotated[House, Depends(house_of)]

@@ -10,12 +10,12 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from service.api.house import HouseDep
-from service.api.route import StrictRoute
+from service.api.route import AdminRoute
 from service.schemas.problems import refusals
 from service.store import census
 from service.store.census import Census
 
-router = APIRouter(tags=["operation"], route_class=StrictRoute)
+router = APIRouter(tags=["operation"], route_class=AdminRoute)
 
 REQUESTS = Counter("tastetest_requests", "Requests answered, by route.", ["method", "route", "status"])
 SECONDS = Histogram("tastetest_request_seconds", "Seconds to answer, by route.", ["route"])

@@ -7,6 +7,7 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
+from service.api import security
 from service.api.examples import tell_examples
 from service.api.links import tell_links
 from service.schemas.problems import ProblemDocument
@@ -80,7 +81,8 @@ def _finished(app: FastAPI) -> dict[str, Any]:
     schemas = document["components"]["schemas"]
     schemas |= problem.pop("$defs") | {"ProblemDocument": problem}
     document["components"]["schemas"] = dict(sorted(schemas.items()))
-    document["components"]["headers"] = HEADERS
+    document["components"]["headers"] = HEADERS | security.HEADERS
+    security.tell_keys(document, app)
     for operations in document["paths"].values():
         for operation in operations.values():
             _tell_headers(operation["responses"])
@@ -94,5 +96,6 @@ def _tell_headers(responses: dict[str, Any]) -> None:
         names = ["X-Request-ID"]
         names += ["Location"] if status in ("201", "202") else []
         names += ["Retry-After"] if status in ("202", "503") else []
+        names += security.OF_STATUS.get(status, [])
         names += ["ETag"] if status == "304" or (status == "200" and "304" in responses) else []
         response["headers"] = {name: {"$ref": f"#/components/headers/{name}"} for name in names}

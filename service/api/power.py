@@ -11,7 +11,7 @@ from fastapi import APIRouter, Body
 from sqlalchemy import Connection
 
 from service.api.house import HouseDep
-from service.api.route import StrictRoute
+from service.api.route import QuestionRoute
 from service.engine.comparison import (
     GroupDisagreement,
     Rule,
@@ -42,7 +42,7 @@ from service.schemas.verdicts import (
 )
 from service.store import jobs, matrices
 
-router = APIRouter(tags=["comparisons"], route_class=StrictRoute)
+router = APIRouter(tags=["comparisons"], route_class=QuestionRoute)
 
 MOST_CELLS = 20_000_000
 MOST_MODELS = 1_000

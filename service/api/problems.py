@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from http import HTTPStatus
 
@@ -23,6 +23,7 @@ from service.schemas.problems import PROBLEM_TYPE
 
 log = structlog.get_logger(__name__)
 
+DATABASE_AWAY = (OperationalError, PoolTimeout)
 MENDS = {
     400: "The request is malformed at the level of HTTP; send it again as the documentation shows.",
     404: "There is nothing at this path; /openapi.json lists what there is.",
@@ -44,7 +45,7 @@ def problem_response(
     title: str,
     detail: str,
     errors: Sequence[Mapping[str, str]] = (),
-    headers: Mapping[str, str] | None = None,
+    headers: Iterable[tuple[str, str]] = (),
 ) -> ProblemResponse:
     """Build the document; `errors` holds the offending places."""
     document = {
@@ -57,7 +58,11 @@ def problem_response(
     }
     # A refused name may hold half a surrogate pair, which only an escape can carry.
     body = json.dumps(document, ensure_ascii=False).encode("utf-8", "backslashreplace")
-    return ProblemResponse(body, status_code=status, headers=dict(headers or {}))
+    response = ProblemResponse(body, status_code=status)
+    for name, value in headers:
+        # Appended: browsers read a challenge each from headers of their own.
+        response.headers.append(name, value)
+    return response
 
 
 def render(scope: Scope, problem: Problem) -> ProblemResponse:
@@ -69,8 +74,12 @@ def render(scope: Scope, problem: Problem) -> ProblemResponse:
         title=problem.title,
         detail=problem.detail,
         errors=[{"pointer": f.pointer, "code": f.code, "message": f.message} for f in problem.faults],
-        headers={"Retry-After": "5"} if problem.status == HTTPStatus.SERVICE_UNAVAILABLE else None,
+        headers=problem.headers or _again(problem),
     )
+
+
+def _again(problem: Problem) -> list[tuple[str, str]]:
+    return [("Retry-After", "5")] if problem.status == HTTPStatus.SERVICE_UNAVAILABLE else []
 
 
 def crashed(scope: Scope) -> ProblemResponse:
@@ -83,8 +92,8 @@ def install(app: FastAPI) -> None:
     app.exception_handler(Problem)(_problem)
     app.exception_handler(HTTPException)(_http)
     app.exception_handler(RequestValidationError)(_invalid)
-    app.exception_handler(OperationalError)(_database)
-    app.exception_handler(PoolTimeout)(_database)
+    for away in DATABASE_AWAY:
+        app.exception_handler(away)(_database)
 
 
 async def _problem(request: Request, exc: Problem) -> Response:
@@ -109,7 +118,7 @@ async def _http(request: Request, exc: HTTPException) -> Response:
         slug=phrase.lower().replace(" ", "-"),
         title=phrase,
         detail=told or MENDS.get(exc.status_code, phrase),
-        headers=headers,
+        headers=headers.items(),
     )
 
 
@@ -121,8 +130,13 @@ async def _invalid(request: Request, exc: RequestValidationError) -> Response:
 
 
 async def _database(request: Request, exc: SQLAlchemyError) -> Response:
+    return database_away(request.scope, exc)
+
+
+def database_away(scope: Scope, exc: SQLAlchemyError) -> ProblemResponse:
+    """The response when the database does not answer."""
     log.warning("database_unavailable", error=str(exc).splitlines()[0])
-    return render(request.scope, Unavailable("The database does not answer; try again in a few seconds."))
+    return render(scope, Unavailable("The database does not answer; try again in a few seconds."))
 
 
 def _allowed(request: Request) -> list[str]:

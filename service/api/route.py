@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator
 from inspect import isclass
-from typing import Any
+from typing import Any, ClassVar
 
 from fastapi import Request, Response
 from fastapi.dependencies.models import Dependant
@@ -14,8 +14,9 @@ from fastapi.routing import APIRoute
 from pydantic import BaseModel
 from starlette.concurrency import run_in_threadpool
 
-from service.api import strict
+from service.api import access, strict
 from service.errors import Fault, InvalidRequest, TooLarge, UnsupportedMedia
+from service.keys import Scope
 
 JSON_TYPE = re.compile(r"application/([a-z0-9.\-]+\+)?json")
 MAX_JSON_BYTES = 32 * 1024 * 1024
@@ -23,20 +24,53 @@ LARGE = 64 * 1024
 
 
 class StrictRoute(APIRoute):
-    """Refuses unknown or repeated query parameters, text no column can hold, and JSON that is not strict."""
+    """Refuses callers without the scope, unknown or repeated query parameters, text no column can hold,
+    and JSON that is not strict.
+    """
+
+    asks: ClassVar[Scope | None] = None
+    """The scope a key must have; `read` for GET and `write` for all else when None."""
+
+    @property
+    def scope(self) -> Scope | None:
+        """The scope a key must have; None where nobody is asked for a key."""
+        return self.asks or ("read" if self.methods == {"GET"} else "write")
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """FastAPI's handler behind the checks."""
         handler = super().get_route_handler()
         known = frozenset(_query_names(self.dependant))
         takes_json = self.body_field is not None
+        scope = self.scope
 
         async def strictly(request: Request) -> Response:
+            if scope is not None:
+                access.check(request.state.caller, scope)
             _check_query(request, known)
             _check_path(request)
             return await handler(await _parsed(request) if takes_json else request)
 
         return strictly
+
+
+class AdminRoute(StrictRoute):
+    """For what concerns the workspace, or the service, as a whole."""
+
+    asks = "admin"
+
+
+class QuestionRoute(StrictRoute):
+    """For questions that are too long for a GET, and change nothing."""
+
+    asks = "read"
+
+
+class OpenRoute(StrictRoute):
+    """For what nobody is asked a key for; it must be in `door.OPEN` as well."""
+
+    @property
+    def scope(self) -> None:
+        """None."""
 
 
 class _ParsedRequest(Request):

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Body, Path, Response
 
 from service.api.house import HouseDep
 from service.api.pages import Cursor, Limit
-from service.api.route import StrictRoute
+from service.api.route import AdminRoute
 from service.errors import Fault, InvalidRequest
 from service.jobs.outbound import Outbound, Refused
 from service.jobs.webhooks import new_secret
@@ -25,7 +25,7 @@ from service.schemas.webhooks import (
 from service.store import webhooks
 from service.store.records import DeliveryRecord, WebhookRecord
 
-router = APIRouter(prefix="/webhooks", tags=["webhooks"], route_class=StrictRoute)
+router = APIRouter(prefix="/webhooks", tags=["webhooks"], route_class=AdminRoute)
 
 WebhookId = Annotated[str, Path(description="From the answer to `POST /webhooks`.")]
 

@@ -32,9 +32,11 @@ class Service:
     behind its proxy say, is asked again until `wait` seconds have passed.
     """
 
-    def __init__(self, url: str, wait: float) -> None:
+    def __init__(self, url: str, wait: float, key: str | None = None) -> None:
         try:
-            self._http = httpx.Client(base_url=url, timeout=TIMEOUT)
+            self._http = httpx.Client(base_url=url, timeout=TIMEOUT, headers=bearing(key))
+        except UnicodeEncodeError as error:
+            raise Trouble("The key is none: it holds other characters than a key of the service.") from error
         except (httpx.InvalidURL, ValueError) as error:
             raise Trouble(f"{url!r} is no address of a service: {error}") from error
         # Without a password: the log of a pipeline may be public.
@@ -113,6 +115,12 @@ class Service:
             f"{self.address} answered {answer.status_code} {answer.reason_phrase} to {asked}, and not as "
             f"Tastetest does. Is it the service's address? {WHERE}"
         )
+
+
+def bearing(key: str | None) -> dict[str, str]:
+    """The headers that show a key."""
+    # Files that keys are read from end with a line's end.
+    return {"Authorization": f"Bearer {key.strip()}"} if key else {}
 
 
 def problem(document: Answer) -> str:

@@ -36,6 +36,12 @@ def _common(command: Command) -> Command:
                 help="Where the service is.",
             ),
             click.option(
+                "--key",
+                envvar="TASTETEST_API_KEY",
+                show_envvar=True,
+                help="An API key, where the service asks for one; better set than written.",
+            ),
+            click.option(
                 "--wait",
                 type=click.FloatRange(0),
                 default=30,
@@ -67,6 +73,7 @@ def push(
     matrix: str | None,
     selection: str | None,
     url: str,
+    key: str | None,
     wait: float,
     as_json: bool,
     options: tuple[str, ...],
@@ -80,7 +87,7 @@ def push(
     """
     _one_of(matrix, selection)
     params = _params(options)
-    with Service(url, wait) as service, opened(path) as upload:
+    with Service(url, wait, key) as service, opened(path) as upload:
         if selection is not None:
             params |= {"keep": "true"} | ({} if model is None else {"model": model})
             answer = service.send("POST", f"/selections/{_part(selection)}/scores", upload, params)
@@ -135,6 +142,7 @@ def gate(
     matrix: str | None,
     selection: str | None,
     url: str,
+    key: str | None,
     wait: float,
     as_json: bool,
     confidence: float,
@@ -163,7 +171,7 @@ def gate(
         raise click.UsageError("--by-subtask goes with --selection and without --clusters.")
     if clusters is not None:
         body["clusters"] = given.clusters(clusters)
-    with Service(url, wait) as service:
+    with Service(url, wait, key) as service:
         if by_subtask:
             body["clusters"] = _subtasks(service, selection)
         answer = service.post("/compare", body)

@@ -36,20 +36,25 @@ class ProblemDocument(Tell):
 
 def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """OpenAPI entries for the statuses an operation may refuse with; 500 and 503 always belong."""
+    return {status: problem_answer(status) for status in sorted({*statuses, 422, 500, 503})}
+
+
+def problem_answer(status: int) -> dict[str, Any]:
+    """The OpenAPI entry of one status."""
     content = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/ProblemDocument"}}}
-    return {
-        status: {"description": REASONS[status], "content": content}
-        for status in sorted({*statuses, 422, 500, 503})
-    }
+    return {"description": REASONS[status], "content": content}
 
 
 REASONS = {
     400: "The request is malformed at the level of HTTP",
+    401: "No API key, or none that is valid; keys are asked for once there are any",
+    403: "The key lacks the scope, or a page of another site asks",
     404: "There is no such resource",
     409: "The state of the resource forbids this",
     413: "Larger than this service accepts",
     415: "The format of the body is not recognised",
     422: "The request is not valid, or does not fit the data",
+    429: "Too many requests, or too many unfinished jobs",
     500: "A defect of the service",
     503: "The service cannot answer now",
 }

@@ -19,7 +19,8 @@ import yaml
 from tests.acceptance.running import result
 
 ROOT = Path(__file__).parents[2]
-COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+FILE = ROOT / "docker-compose.yml"
+COMPOSE = yaml.safe_load(FILE.read_text())
 OURS = {name: service for name, service in COMPOSE["services"].items() if "build" in service}
 BIN = ROOT / ".venv" / "bin"
 
@@ -28,9 +29,9 @@ BIN = ROOT / ".venv" / "bin"
 def environment(empty_postgres_url: str, redis_url: str) -> dict[str, str]:
     """The names the compose file declares, with this test's servers as values."""
     ours = {"DATABASE_URL": empty_postgres_url, "REDIS_URL": redis_url}
-    declared = {name for service in OURS.values() for name in service["environment"]}
-    assert declared == set(ours)
-    return ours
+    declared = {name: value for service in OURS.values() for name, value in service["environment"].items()}
+    assert set(declared) == {*ours, "TASTETEST_AUTH"}
+    return declared | ours
 
 
 @contextlib.contextmanager
@@ -60,9 +61,26 @@ def test_the_composed_service_runs_a_job(environment: dict[str, str]) -> None:
         address = ready(api).replace("0.0.0.0", "127.0.0.1")
         with httpx.Client(base_url=address, timeout=60) as client:
             assert client.get("/readyz").status_code == 200
+            assert client.get("/matrices").status_code == 401
+            client.headers["Authorization"] = f"Bearer {key(environment)}"
             matrix = client.post("/matrices", json=tiny()).json()
             body = {"matrix_id": matrix["id"], "methods": ["random"], "sizes": [4], "trials": 5}
             assert json.loads(result(client, client.post("/mdad", json=body)))["methods"]
+
+
+def key(environment: dict[str, str]) -> str:
+    """Made by the command that the file names."""
+    (words,) = re.findall(r"^#   docker compose run --rm migrate (.+)$", FILE.read_text(), re.MULTILINE)
+    path = f"{BIN}{os.pathsep}{os.environ['PATH']}"
+    made = subprocess.run(
+        words.split(),
+        env=os.environ | environment | {"PATH": path},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert made.returncode == 0, made.stderr
+    return made.stdout.strip()
 
 
 def ready(process: subprocess.Popen[str]) -> str:

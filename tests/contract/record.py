@@ -16,9 +16,10 @@ import numpy as np
 import migrations
 from service import embedded
 from service.api import problems
+from service.api.access import MEND
 from service.api.bodies import CSV
 from service.api.examples import PROBLEM, RECORDED, SHORT
-from service.errors import Unavailable
+from service.errors import Fault, Forbidden, Problem, TooManyRequests, Unauthenticated, Unavailable
 from service.settings import Settings
 from service.store.db import make_engine
 from tests.api.conftest import answering
@@ -72,7 +73,7 @@ def main() -> None:
             _good(api, Worker(engine, settings))
             _refused(api)
         engine.dispose()
-    for problem in (problems.crashed({}), problems.render({}, Unavailable(UNAVAILABLE))):
+    for problem in (problems.crashed({}), *(problems.render({}, made) for made in _elsewhere())):
         told = json.loads(problem.body) | {"request_id": recorder.problems["404"]["request_id"]}
         recorder.problems[str(problem.status_code)] = told
     recorded = {"answers": recorder.answers, "problems": recorder.problems}
@@ -80,7 +81,16 @@ def main() -> None:
     RECORDED.write_text(written.replace(HOOK, "https://ci.example.org/hooks/tastetest") + "\n")
 
 
-UNAVAILABLE = "The database does not answer; try again in a few seconds."
+def _elsewhere() -> tuple[Problem, ...]:
+    """Problems of a service in another state than this one is in."""
+    scope = "This needs a key with the scope 'write'; the one sent has: read."
+    many = "A key may send 12,000 requests a minute; there is room again in 7 s."
+    return (
+        Unavailable("The database does not answer; try again in a few seconds."),
+        Unauthenticated(f"This API key is not valid. {MEND}"),
+        Forbidden(scope, [Fault("header/authorization", "missing_scope", scope)]),
+        TooManyRequests(many, [Fault("", "too_many_requests", many)]),
+    )
 
 
 def _good(api: httpx.Client, worker: Worker) -> None:
