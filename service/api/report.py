@@ -13,15 +13,16 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.responses import HTMLResponse
 from sqlalchemy import Connection
 
-from service.api import caching
+from service.api import caching, exports
 from service.api.house import House, HouseDep
 from service.api.jobs import JobId
 from service.api.route import StrictRoute
 from service.errors import Fault, NotFound
+from service.export import TOOLS
 from service.report import figures, html, page, tables
 from service.report.theme import Theme
 from service.schemas.problems import refusals
-from service.store import jobs, matrices
+from service.store import jobs, matrices, selections
 from service.store.records import JobRecord, MatrixRecord
 
 router = APIRouter(prefix="/jobs/{job_id}/report", tags=["reports"], route_class=StrictRoute)
@@ -45,6 +46,7 @@ class Basis:
     matrix: MatrixRecord
     result: bytes | None
     scores: dict[str, float | None]
+    runs: tuple[page.Run, ...] = ()
 
     def etag(self, *what: str) -> str:
         """Of one rendering of the result by this version."""
@@ -68,11 +70,11 @@ def get_report(job_id: JobId, request: Request, house: HouseDep) -> Response:
     base_url = str(request.base_url)
 
     def made() -> str:
-        return page.job_page(basis.job, basis.matrix, basis.result, basis.scores, base_url)
+        return page.job_page(basis.job, basis.matrix, basis.result, basis.scores, base_url, basis.runs)
 
     if basis.result is None:
         return HTMLResponse(made(), headers={**html.PAGE_HEADERS, "Cache-Control": "no-store"})
-    etag = basis.etag("page", basis.matrix.name, base_url)
+    etag = basis.etag("page", basis.matrix.name, base_url, *(str(run) for run in basis.runs))
     return _cached(request, etag, html.PAGE_HEADERS, "text/html", made)
 
 
@@ -129,7 +131,22 @@ def _basis(conn: Connection, job_id: str) -> Basis:
     if job.status != "succeeded":
         return Basis(job, matrix, None, {})
     models = matrices.models(conn, matrix.id, matrix.revision, None, MOST_MODELS).items
-    return Basis(job, matrix, jobs.result(conn, job.id), {model.model: model.accuracy for model in models})
+    result = jobs.result(conn, job.id)
+    runs = _runs(conn, result) if job.kind == "select" else ()
+    return Basis(job, matrix, result, {model.model: model.accuracy for model in models}, runs)
+
+
+def _runs(conn: Connection, result: bytes) -> tuple[page.Run, ...]:
+    try:
+        selection = selections.get(conn, orjson.loads(result)["selection_id"])
+    except NotFound:
+        # Selections may be kept for less time than jobs.
+        return ()
+    return tuple(
+        page.Run(offer.href, offer.filename, offer.command, offer.reason)
+        for offer in exports.offered(exports.choice_of(conn, selection))
+        if offer.format in TOOLS
+    )
 
 
 def _finished(house: House, job_id: str) -> Basis:

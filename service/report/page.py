@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,12 +28,23 @@ class Share:
     weight: float
 
 
+@dataclass(frozen=True, slots=True)
+class Run:
+    """How a tool runs the chosen examples only: a file and the command that takes it, or why it cannot."""
+
+    href: str | None
+    filename: str | None
+    command: str | None
+    reason: str | None
+
+
 def job_page(
     job: JobRecord,
     matrix: MatrixRecord,
     result: bytes | None,
     scores: Mapping[str, float | None],
     base_url: str,
+    runs: Sequence[Run] = (),
 ) -> str:
     """The page as HTML.
 
@@ -47,6 +58,8 @@ def job_page(
         Model → its mean score at that revision.
     base_url : str
         Where the caller reached the service, for the commands that repeat the job.
+    runs : sequence of Run
+        Of a selection: how the tools that know its examples run them.
     """
     request = _said({"matrix_id": job.matrix_id, "revision": job.revision, **job.settings})
     if result is None:
@@ -62,7 +75,8 @@ def job_page(
         "base_url": base_url.rstrip("/"),
     }
     if job.kind == "select":
-        return render("selection.html", shares=_shares(body["examples"]), most=MOST_EXAMPLES, **shared)
+        about = {"shares": _shares(body["examples"]), "most": MOST_EXAMPLES, "runs": runs}
+        return render("selection.html", **about, **shared)
     return render(
         "report.html",
         figures=figures(body, known(scores)),

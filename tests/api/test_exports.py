@@ -94,6 +94,17 @@ def test_the_selection_tells_the_command_that_runs_it(api: httpx.Client, selecti
     assert [export["command"] for export in offered.values()][:3] == [None] * 3
 
 
+def test_the_page_of_a_selection_shows_the_command(
+    api: httpx.Client, matrix: str, selection: dict[str, Any]
+) -> None:
+    (job,) = api.get("/jobs", params={"matrix_id": matrix, "kind": "select"}).json()["items"]
+    page = api.get(f"/jobs/{job['id']}/report")
+    assert "Run only these" in page.text
+    assert "lm_eval --tasks algebra,geometry --samples" in page.text
+    tag = {"If-None-Match": page.headers["etag"]}
+    assert api.get(f"/jobs/{job['id']}/report", headers=tag).status_code == 304
+
+
 def test_other_tools_are_refused_with_the_reason(api: httpx.Client, selection: dict[str, Any]) -> None:
     path = f"/selections/{selection['selection_id']}/export"
     refusal(api.get(path, params={"format": "inspect"}), "run by lm_eval, not by inspect")

@@ -18,7 +18,7 @@ import pytest
 from service.engine.matrix import Matrix
 from service.report import html
 from service.report.matrix_page import matrix_page
-from service.report.page import home_page, job_page
+from service.report.page import Run, home_page, job_page
 from service.store.records import ModelRecord
 from tests.report.conftest import HOSTILE, Result, job_of, matrix_of, record_of, result_of, scores_of
 
@@ -155,6 +155,12 @@ def test_a_selection_lists_its_examples(matrix: Matrix) -> None:
     for told in ("3.1 points", "measured on 12 models", "57 random examples", "60"):
         assert told in seen
     assert '/selections/s/export?format=csv"' in page
+    assert "Run only these" not in seen
+    runs = [Run("/x", "s.lm_eval.json", "lm_eval --tasks '<b>'", None), Run(None, None, None, "Cannot.")]
+    page = job_page(job, record_of(matrix), orjson.dumps(result), {}, BASE, runs)
+    assert_inert(page)
+    assert "lm_eval --tasks '<b>'" in Outline(page).text
+    assert "Cannot." in Outline(page).text
 
 
 def test_the_home_page_lists_matrices_jobs_and_methods(matrix: Matrix) -> None:
