@@ -27,8 +27,19 @@ def stored(answer: Answer, model: str, models: Sequence[Answer]) -> None:
     rank = "-"
     if own["accuracy"] is not None:
         rank = f"{1 + sum(score > own['accuracy'] for score in scores)} of {len(models)}"
-    table.add_row(escape(model), _percent(own["accuracy"]), str(own["scored"]), str(own["missing"]), rank)
+    table.add_row(escape(model), _percent(own["accuracy"]), str(own["scored"]), _missing(own), rank)
     _print(table, answer["warnings"])
+
+
+def _missing(own: Answer) -> str:
+    """How many examples have no score, and why where the log says."""
+    kinds = (
+        f"{own[kind]} {kind.replace('_', ' ')}"
+        for kind in ("errored", "unscored", "not_run")
+        if own.get(kind)
+    )
+    why = ", ".join(kinds)
+    return f"{own['missing']} ({why})" if own["missing"] and why else str(own["missing"])
 
 
 def scores(answer: Answer) -> None:

@@ -60,7 +60,7 @@ class Choice:
         Raises
         ------
         Cannot
-            The examples did not come from this tool.
+            The examples did not come from this tool, or a task's name would be an option of its command.
         """
         if self.tool is None:
             raise Cannot(
@@ -74,4 +74,7 @@ class Choice:
         found: dict[str, list[str]] = {}
         for example in self.examples:
             found.setdefault(str(example.task), []).append(str(example.native_id))
+        option = next((task for task in found if task.startswith("-")), None)
+        if option is not None:
+            raise Cannot(f"{title} would take the task {option!r} for an option of its own")
         return dict(sorted(found.items()))

@@ -8,9 +8,12 @@ named, since it runs a task that the file leaves out, or leaves empty, in full.
 from __future__ import annotations
 
 import json
+import re
 import shlex
 
 from service.export.choice import Cannot, Choice
+
+_PATTERN = re.compile(r"[,*?\[]")
 
 
 def write(choice: Choice) -> str:
@@ -27,6 +30,8 @@ def command(choice: Choice, filename: str) -> str:
 def _indices(choice: Choice) -> dict[str, list[int]]:
     found = choice.by_task("lm_eval", "lm-evaluation-harness", "its samples_*.jsonl")
     for task, ids in found.items():
+        if _PATTERN.search(task):
+            raise Cannot(f"--tasks takes {task!r} for a list or a pattern, not for one task")
         odd = next((name for name in ids if not (name.isascii() and name.isdigit())), None)
         if odd is not None:
             raise Cannot(f"example {odd!r} of task {task!r} has no number, and --samples takes numbers only")

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from service.ci import shown
 from service.cli import main
 
 GATE = ["gate", "--matrix", "m", "--baseline", "a", "--candidate", "b"]
@@ -151,3 +152,11 @@ def test_a_problem_shows_its_sentence_and_the_places_it_does_not_name() -> None:
         "  row 7: 1.5 is no score.",
     ]
     assert "push --model" in lines[2]
+
+
+def test_missing_results_are_shown_with_what_became_of_them(capsys: pytest.CaptureFixture[str]) -> None:
+    own = {"model": "m", "accuracy": 0.5, "scored": 6, "missing": 4}
+    why = {"errored": 3, "unscored": 0, "not_run": 1}
+    for line, expected in ((own | why, "4 (3 errored, 1 not run)"), (own, "4")):
+        shown.stored({"name": "n", "revision": 2, "warnings": []}, "m", [line])
+        assert f"│ {expected} │" in " ".join(capsys.readouterr().out.split())

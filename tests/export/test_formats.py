@@ -78,6 +78,10 @@ def test_what_a_tool_cannot_run_is_said() -> None:
         FORMATS["helm"].write(choice("helm", ("mmlu", "id1")))
     with pytest.raises(Cannot, match=r"upload its samples_\*.jsonl as they are"):
         FORMATS["lm_eval"].write(choice(None, ("a", "0")))
+    with pytest.raises(Cannot, match="'--model=evil' for an option"):
+        FORMATS["inspect"].command(choice("inspect", ("--model=evil", "1")))
+    with pytest.raises(Cannot, match="'a,b' for a list"):
+        FORMATS["lm_eval"].command(choice("lm_eval", ("a,b", "1")))
     with pytest.raises(Cannot, match="run by inspect, not by lm_eval"):
         FORMATS["lm_eval"].write(choice("inspect", ("a", "0")))
 
