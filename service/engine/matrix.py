@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+Kind = TypeVar("Kind", bound=np.generic)
 Scores = NDArray[np.uint8] | NDArray[np.float64]
 MissingPolicy = Literal["drop_examples", "drop_models", "zero"]
 
@@ -87,16 +88,16 @@ class Matrix:
         if scores.shape != shape or len(set(models)) != shape[0] or len(set(examples)) != shape[1]:
             raise ValueError(f"scores of shape {scores.shape} do not fit {shape} distinct ids")
         rows, columns = _order(models), _order(examples)
-        values, gone = _settle(scores[np.ix_(rows, columns)])
+        values, gone = _settle(_pick(scores, rows, columns))
         if missing is not None:
-            gone |= missing[np.ix_(rows, columns)]
+            gone = _pick(missing, rows, columns) if gone is None else gone | _pick(missing, rows, columns)
             values[gone] = 0
         names, strata = _strata(subtasks, columns)
         return cls(
             models=tuple(models[i] for i in rows),
             examples=tuple(examples[j] for j in columns),
             scores=values,
-            missing=gone if gone.any() else None,
+            missing=gone if gone is not None and gone.any() else None,
             subtasks=names,
             strata=strata,
             confidences=None if confidences is None else _pick32(confidences, rows, columns),
@@ -114,9 +115,15 @@ class Matrix:
         return 0 if self.missing is None else int(self.missing.sum())
 
     @property
+    def sums(self) -> NDArray[np.float64]:
+        """Sum of each model's scores, shape (M,)."""
+        counted = np.count_nonzero(self.scores, axis=1) if self.binary else self.scores.sum(axis=1)
+        return np.asarray(counted, dtype=np.float64)
+
+    @property
     def accuracies(self) -> NDArray[np.float64]:
         """Mean score of each model over its scored examples, shape (M,); NaN where it has none."""
-        total: NDArray[np.float64] = self.scores.sum(axis=1, dtype=np.float64)
+        total = self.sums
         if self.missing is None:
             return np.asarray(total / len(self.examples))
         scored = (~self.missing).sum(axis=1)
@@ -134,17 +141,16 @@ class Matrix:
         """The part with these row and column indices, each ascending and distinct."""
         rows = np.arange(len(self.models)) if models is None else models
         columns = np.arange(len(self.examples)) if examples is None else examples
-        cells = np.ix_(rows, columns)
-        gone = None if self.missing is None else self.missing[cells]
+        gone = None if self.missing is None else _pick(self.missing, rows, columns)
         names, strata = _strata([self.subtasks[s] for s in self.strata] if self.subtasks else None, columns)
         return Matrix(
             models=tuple(self.models[i] for i in rows),
             examples=tuple(self.examples[j] for j in columns),
-            scores=self.scores[cells],
+            scores=self.scores.take(rows, axis=0).take(columns, axis=1),
             missing=gone if gone is not None and gone.any() else None,
             subtasks=names,
             strata=strata,
-            confidences=None if self.confidences is None else self.confidences[cells],
+            confidences=None if self.confidences is None else _pick(self.confidences, rows, columns),
             embeddings=None if self.embeddings is None else self.embeddings[columns],
         )
 
@@ -166,10 +172,10 @@ def _order(ids: Sequence[str]) -> NDArray[np.intp]:
     return np.array(sorted(range(len(ids)), key=ids.__getitem__), dtype=np.intp)
 
 
-def _settle(scores: NDArray[np.generic]) -> tuple[Scores, NDArray[np.bool_]]:
-    """Scores as uint8 when all are 0 or 1, else float64; and which cells were NaN."""
+def _settle(scores: NDArray[np.generic]) -> tuple[Scores, NDArray[np.bool_] | None]:
+    """Scores as uint8 when all are 0 or 1, else float64; and which cells were NaN, if any can be."""
     if scores.dtype.kind in "bu" and scores.max(initial=0) <= 1:
-        return scores.astype(np.uint8), np.zeros(scores.shape, dtype=bool)
+        return scores.astype(np.uint8, copy=False), None
     values = scores.astype(np.float64)
     gone = np.isnan(values)
     values[gone] = 0
@@ -187,7 +193,14 @@ def _strata(
     return tuple(names.tolist()), codes.astype(np.int32)
 
 
+def _pick(
+    values: NDArray[Kind], rows: NDArray[np.integer], columns: NDArray[np.integer]
+) -> NDArray[Kind]:
+    """The cells of these rows and columns; twice as fast as by `ix_`."""
+    return values.take(rows, axis=0).take(columns, axis=1)
+
+
 def _pick32(
-    values: NDArray[np.generic], rows: NDArray[np.intp], columns: NDArray[np.intp]
+    values: NDArray[np.generic], rows: NDArray[np.integer], columns: NDArray[np.integer]
 ) -> NDArray[np.float32]:
-    return values[np.ix_(rows, columns)].astype(np.float32)
+    return _pick(values, rows, columns).astype(np.float32)

@@ -150,7 +150,7 @@ def _reports(
     if states is not None:
         count = [(states == state).sum(axis=1) for state in range(len(STATES))]
     answers = count[SCORED] if repeats is None else repeats.sum(axis=1, dtype=np.int64)
-    right = matrix.scores.sum(axis=1, dtype=np.float64)
+    right = matrix.sums
     size = len(matrix.examples)
     return tuple(
         ModelReport(

@@ -16,7 +16,7 @@ FALSE_ALARMS = 0.05
 
 COVERAGE = 0.5
 _FEWEST_MODELS = 8
-_BLOCK = 2_000
+_BLOCK = 1_000
 _FLAT = 1e-11
 """Variances below this share of the second moment are rounding."""
 
@@ -68,7 +68,7 @@ def item_rest(matrix: Matrix) -> NDArray[np.float64]:
     others = np.maximum(asked - 1, 1)
     # The rest of cell (i, j) is a_i - b_i x_ij, so that every sum over models is a product.
     b = np.where(asked > 1, 1 / others, 0.0)
-    a = b * scores.sum(axis=1, dtype=np.float64)
+    a = b * matrix.sums
     found = np.empty(width)
     for start in range(0, width, _BLOCK):
         block = slice(start, start + _BLOCK)

@@ -12,6 +12,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
+from threadpoolctl import threadpool_limits
 
 from service.ingest import Limits, Options, read, read_files
 from tests.bench.row import Row
@@ -87,6 +88,7 @@ def _row(what: str, ours: Callable[[], object], alone: Callable[[], object]) -> 
     return Row(f"{what}, {MODELS} × {EXAMPLES:,}", _best(ours), _best(alone), limit)
 
 
+@threadpool_limits.wrap(limits=1)
 def _best(work: Callable[[], object], runs: int = RUNS) -> float:
     taken = []
     for _ in range(runs):
