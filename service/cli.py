@@ -105,7 +105,8 @@ main.add_command(keys)
 
 def _celery(arguments: list[str]) -> None:
     # Celery replaces this process, so that signals and exit codes are its own.
-    os.execv(sys.executable, [sys.executable, "-m", "celery", "-A", "workers.app", *arguments])  # noqa: S606
+    command = [sys.executable, "-m", "celery", "--quiet", "-A", "workers.app", *arguments]
+    os.execv(sys.executable, command)  # noqa: S606
 
 
 def _schedule() -> str:

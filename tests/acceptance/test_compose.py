@@ -7,6 +7,7 @@ import json
 import os
 import re
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,12 +27,13 @@ BIN = ROOT / ".venv" / "bin"
 
 
 @pytest.fixture
-def environment(empty_postgres_url: str, redis_url: str) -> dict[str, str]:
-    """The names the compose file declares, with this test's servers as values."""
-    ours = {"DATABASE_URL": empty_postgres_url, "REDIS_URL": redis_url}
+def environment(empty_postgres_url: str, redis_url: str, tmp_path: Path) -> dict[str, str]:
+    """What the compose file declares, with this test's servers, and its secret in a file of this test's."""
+    (tmp_path / "database_url").write_text(f"{empty_postgres_url}\n")
+    servers = {"DATABASE_URL_FILE": str(tmp_path / "database_url"), "REDIS_URL": redis_url}
     declared = {name: value for service in OURS.values() for name, value in service["environment"].items()}
-    assert set(declared) == {*ours, "TASTETEST_AUTH"}
-    return declared | ours
+    assert declared["DATABASE_URL_FILE"] == "/run/secrets/database_url"
+    return {name: "" if value.startswith("${") else value for name, value in declared.items()} | servers
 
 
 @contextlib.contextmanager
@@ -39,6 +41,7 @@ def started(name: str, environment: dict[str, str], **replaced: str) -> Iterator
     command = [replaced.get(word, word) for word in OURS[name]["command"]]
     path = f"{BIN}{os.pathsep}{os.environ['PATH']}"
     env = os.environ | environment | {"PATH": path}
+    env.pop("DATABASE_URL", None)
     process = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     try:
         yield process
@@ -66,6 +69,10 @@ def test_the_composed_service_runs_a_job(environment: dict[str, str]) -> None:
             matrix = client.post("/matrices", json=tiny()).json()
             body = {"matrix_id": matrix["id"], "methods": ["random"], "sizes": [4], "trials": 5}
             assert json.loads(result(client, client.post("/mdad", json=body)))["methods"]
+        for name in ("api", "worker", "beat"):
+            assert probed(name, environment, **{"http://127.0.0.1:8000": address}) == 0, name
+    for name in ("api", "worker"):
+        assert probed(name, environment, **{"http://127.0.0.1:8000": address}) == 1, name
 
 
 def key(environment: dict[str, str]) -> str:
@@ -81,6 +88,14 @@ def key(environment: dict[str, str]) -> str:
     )
     assert made.returncode == 0, made.stderr
     return made.stdout.strip()
+
+
+def probed(name: str, environment: dict[str, str], **replaced: str) -> int:
+    """What a service's health check says; a container's `python` is this one."""
+    kind, *command = OURS[name]["healthcheck"]["test"]
+    assert kind == "CMD"
+    words = [{"python": sys.executable, **replaced}.get(word, word) for word in command]
+    return subprocess.run(words, env=os.environ | environment, timeout=60, check=False).returncode
 
 
 def ready(process: subprocess.Popen[str]) -> str:

@@ -1,0 +1,61 @@
+"""`python -m service.probe api|worker|beat`: health checks of containers; ends 0 when all is well."""
+
+from __future__ import annotations
+
+import socket
+import sys
+from collections.abc import Callable
+
+# Many times the reconciler's clock: a busy worker may take its time.
+RECENT_SECONDS = 60.0
+
+
+def api(address: str = "http://127.0.0.1:8000") -> bool:
+    """Whether the server at this address is ready."""
+    import httpx
+
+    return httpx.get(f"{address}/readyz", timeout=4).is_success
+
+
+def worker() -> bool:
+    """Whether the worker of this machine answers over the broker."""
+    from celery import Celery
+
+    from service.jobs import broker
+    from service.settings import get_settings
+
+    app = broker.connect(Celery("tastetest.probe"), get_settings().redis_url)
+    return bool(app.control.ping([f"celery@{socket.gethostname()}"], timeout=5))
+
+
+def beat() -> bool:
+    """Whether the reconciler, which the scheduler calls, ran lately."""
+    from service.settings import get_settings
+    from service.store import census
+    from service.store.db import make_engine
+
+    engine = make_engine(get_settings().database_url, pool_size=1, application="tastetest-probe")
+    try:
+        with engine.begin() as conn:
+            return census.take(conn).reconciled_ago_seconds < RECENT_SECONDS
+    finally:
+        engine.dispose()
+
+
+PROBES: dict[str, Callable[..., bool]] = {"api": api, "worker": worker, "beat": beat}
+
+
+def main(arguments: list[str]) -> int:
+    """Probe, and say in one line what is wrong."""
+    name, *rest = arguments
+    try:
+        if PROBES[name](*rest):
+            return 0
+        print(f"{name} does not answer", file=sys.stderr)
+    except Exception as error:
+        print(f"{name}: {error!r}", file=sys.stderr)
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
