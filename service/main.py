@@ -8,6 +8,7 @@ from importlib.metadata import version
 
 from fastapi import FastAPI
 from fastapi.routing import APIRoute
+from threadpoolctl import threadpool_limits
 
 from service import logs, tracing
 from service.api import (
@@ -96,8 +97,10 @@ def _lifespan(settings: Settings) -> Callable[[FastAPI], contextlib.AbstractAsyn
         )
         app.state.house = house
         try:
-            async with house.listener.running():
-                yield
+            # Threads of BLAS spin while they wait, on cores that workers and other requests could use.
+            with threadpool_limits(1):
+                async with house.listener.running():
+                    yield
         finally:
             house.engine.dispose()
             tracing.flush()
