@@ -48,6 +48,11 @@ class Settings(BaseSettings):
     max_cells: Positive = 200_000_000
     max_trials: Positive = 1_000
     max_sizes: Positive = 50
+    # Of one request, by the estimate the work is cut into parts by, on one core.
+    max_job_cpu_seconds: Annotated[float, Field(gt=0)] = 7 * 24 * 3600.0
+    # Of one workspace.
+    max_unfinished_jobs: Positive = 10_000
+    max_stored_bytes: Positive = 256 * 1024 * MEBI
     # Of one key.
     max_requests_per_minute: Positive = 12_000
 

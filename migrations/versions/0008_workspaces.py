@@ -27,9 +27,11 @@ END $$
 """
 STORED = """
 UPDATE matrices m SET stored_bytes = octet_length(m.examples) + octet_length(m.strata)
-    + coalesce(octet_length(m.embeddings), 0) + octet_length(m.bounds) + coalesce((
+    + coalesce(octet_length(m.embeddings), 0) + octet_length(m.bounds) + octet_length(m.header_sha256)
+    + coalesce(octet_length(m.origin), 0) + coalesce((
     SELECT sum(octet_length(r.scores) + coalesce(octet_length(r.missing), 0)
-        + coalesce(octet_length(r.confidences), 0))
+        + coalesce(octet_length(r.confidences), 0) + coalesce(octet_length(r.states), 0)
+        + coalesce(octet_length(r.repeats), 0))
     FROM matrix_rows r WHERE r.matrix_id = m.id), 0)
 """
 

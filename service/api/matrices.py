@@ -16,10 +16,11 @@ from service.api.once import IdempotencyKey, kept, of_file, once
 from service.api.pages import Cursor, Limit
 from service.api.route import StrictRoute
 from service.api.upload import Received, limits_of, received
-from service.errors import Fault, InvalidRequest
+from service.errors import Fault, InvalidRequest, StorageFull
 from service.schemas.matrices import CellPage, MatrixPage, MatrixUploaded, MatrixView, ModelPage
 from service.schemas.problems import refusals
 from service.schemas.uploads import UploadFields
+from service.settings import Settings
 from service.store import cells, matrices
 from service.store.idempotency import Kept
 
@@ -63,10 +64,22 @@ def _create(house: House, sent: Received, key: str | None) -> Response:
             origin=told.origin_of(upload),
             accounts=told.accounts_of(upload),
         )
+        _check_room(conn, house.settings)
         view = views.uploaded_view(record, upload)
         return kept(201, view, {"Location": f"/matrices/{view.id}"})
 
     return once(house, key, fingerprint, work)
+
+
+def _check_room(conn: Connection, limits: Settings) -> None:
+    """Refuse, and so undo, what was just stored when it is too much."""
+    found, most = matrices.stored_bytes(conn), limits.max_stored_bytes
+    if found > most:
+        message = (
+            f"With this the matrices of the workspace would take {found:,} bytes, and they may take {most:,};"
+            " delete some first."
+        )
+        raise StorageFull(message, [Fault("", "storage_full", message)])
 
 
 def _read(house: House, sent: Received) -> ingest.Upload:
@@ -164,6 +177,7 @@ def _put(house: House, matrix_id: str, sent: Received) -> tuple[MatrixUploaded, 
         record, created = matrices.put_model(
             conn, matrix_id, upload.matrix, origin=told.origin_of(upload), account=account
         )
+        _check_room(conn, house.settings)
     return views.uploaded_view(record, upload), created
 
 

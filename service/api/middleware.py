@@ -111,8 +111,11 @@ def _record(scope: Scope, status: int, seconds: float) -> None:
     metrics.REQUESTS.labels(scope["method"] if route else "", route, str(status)).inc()
     metrics.SECONDS.labels(route).observe(seconds)
     if scope["path"] not in QUIET:
+        caller = scope.get("state", {}).get("caller")
         log.info(
             "request",
+            workspace=caller.workspace if caller else None,
+            key=caller.key if caller else None,
             method=scope["method"],
             path=scope["path"],
             route=route,

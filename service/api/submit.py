@@ -17,7 +17,7 @@ from service.api.route import StrictRoute
 from service.engine.outline import Outline
 from service.engine.plan import PlanError
 from service.engine.selection.named import BY_ID
-from service.errors import Fault, InvalidRequest, NotFound
+from service.errors import Fault, InvalidRequest, NotFound, TooCostly
 from service.jobs.kinds import KINDS
 from service.jobs.submit import submit
 from service.schemas.jobs import JobKind, JobView
@@ -74,7 +74,7 @@ def _accept(
     key: str | None,
 ) -> Response:
     def work(conn: Connection) -> Kept:
-        job, created = _submit(conn, kind, ask)
+        job, created = _submit(conn, house.settings, kind, ask)
         tracing.about(job_id=job.id)
         log.info("submitted", job_id=job.id, kind=kind, created=created)
         if created:
@@ -85,7 +85,9 @@ def _accept(
     return once(house, key, of_body(f"POST /{kind}", ask), work)
 
 
-def _submit(conn: Connection, kind: JobKind, ask: SelectRequest | MdadRequest) -> tuple[JobRecord, bool]:
+def _submit(
+    conn: Connection, limits: Settings, kind: JobKind, ask: SelectRequest | MdadRequest
+) -> tuple[JobRecord, bool]:
     work = KINDS[kind]
     matrix = _matrix(conn, ask)
     settings = ask.model_dump(exclude={"matrix_id", "revision"}, exclude_none=True)
@@ -95,7 +97,15 @@ def _submit(conn: Connection, kind: JobKind, ask: SelectRequest | MdadRequest) -
         raise InvalidRequest(
             f"{exc.field}: {exc.message}", [Fault(exc.field, "does_not_fit", exc.message)]
         ) from None
-    return submit(conn, kind=kind, settings=plan.settings, matrix=matrix, parts=work.parts(plan))
+    _check_cost(work.seconds(plan), limits.max_job_cpu_seconds)
+    return submit(
+        conn,
+        kind=kind,
+        settings=plan.settings,
+        matrix=matrix,
+        parts=work.parts(plan),
+        most_unfinished=limits.max_unfinished_jobs,
+    )
 
 
 def _outline(conn: Connection, matrix: MatrixRecord, ask: SelectRequest | MdadRequest) -> Outline:
@@ -111,6 +121,15 @@ def _matrix(conn: Connection, ask: SelectRequest | MdadRequest) -> MatrixRecord:
     except NotFound as exc:
         field = "/matrix_id" if ask.revision is None else "/revision"
         raise NotFound(exc.detail, [Fault(field, "not_found", exc.detail)]) from None
+
+
+def _check_cost(seconds: float, most: float) -> None:
+    if seconds > most:
+        message = (
+            f"By estimate this computes for {seconds:,.0f} s on one core, and one request may for"
+            f" {most:,.0f}; ask for fewer trials, methods or source models."
+        )
+        raise TooCostly(message, [Fault("", "too_costly", message)])
 
 
 def _check_limits(ask: MdadRequest, settings: Settings) -> None:

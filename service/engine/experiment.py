@@ -15,7 +15,7 @@ from service.engine.plan import Plan
 from service.engine.result import assemble_result
 from service.engine.trials import Check, entries, run_trials
 
-__all__ = ["assemble", "parts", "run_part"]
+__all__ = ["assemble", "parts", "run_part", "seconds"]
 
 PART_SECONDS = 4.0
 """Work of a part: long beside claiming it and reading the matrix, short beside the whole."""
@@ -37,6 +37,11 @@ def parts(plan: Plan) -> list[dict[str, Any]]:
     each = max(1, int(PART_SECONDS / _trial_seconds(plan)))
     starts = range(0, plan.trials, each)
     return [{"trials": [start, min(start + each, plan.trials)]} for start in starts]
+
+
+def seconds(plan: Plan) -> float:
+    """Estimated time of the whole plan on one core."""
+    return plan.trials * _trial_seconds(plan) if plan.simulated else 0.0
 
 
 def _trial_seconds(plan: Plan) -> float:

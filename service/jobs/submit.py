@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from service.errors import Conflict
+from service.errors import Conflict, Fault, TooManyJobs
 from service.jobs.canonical import canonical_json
 from service.jobs.kinds import ENGINE_VERSION
 from service.settings import get_settings
@@ -27,10 +27,16 @@ def submit(
     settings: Mapping[str, Any],
     matrix: MatrixRecord,
     parts: Sequence[Mapping[str, Any]],
+    most_unfinished: int | None = None,
 ) -> tuple[JobRecord, bool]:
     """Add a job, or find the unfinished or succeeded one of the same request.
 
     Ring `service.jobs.bell` after the commit when it was created.
+
+    Parameters
+    ----------
+    most_unfinished : int, optional
+        How many jobs of the workspace may be; a few that are asked for at one moment may go over it.
 
     Returns
     -------
@@ -41,9 +47,11 @@ def submit(
     ------
     NotFound
         The matrix was deleted meanwhile.
+    TooManyJobs
+        It would be one too many.
     """
     request = request_hash(kind, settings, matrix)
-    jobs.share_matrix(conn, matrix)
+    unfinished = jobs.share_matrix(conn, matrix)
     limits = get_settings()
     for _ in range(_TRIES):
         added = jobs.add(
@@ -57,11 +65,21 @@ def submit(
             deadline=timedelta(seconds=limits.job_seconds),
         )
         if added is not None:
+            if most_unfinished is not None and unfinished >= most_unfinished:
+                raise _too_many(unfinished, most_unfinished)
             return added, True
         equal = jobs.find_equal(conn, request)
         if equal is not None:
             return equal, False
     raise Conflict("Jobs of this very request start and end at this moment; send it again.")
+
+
+def _too_many(unfinished: int, most: int) -> TooManyJobs:
+    message = (
+        f"{unfinished:,} jobs of this workspace are queued or running, and at most {most:,} may be;"
+        " wait until some have ended, or cancel some."
+    )
+    return TooManyJobs(message, [Fault("", "too_many_jobs", message)], [("Retry-After", "30")])
 
 
 def request_hash(kind: str, settings: Mapping[str, Any], matrix: MatrixRecord) -> str:

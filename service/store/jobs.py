@@ -28,7 +28,7 @@ from uuid6 import uuid7
 
 from service.errors import Conflict, NotFound
 from service.store import cursors
-from service.store.records import JobRecord, MatrixRecord, Page
+from service.store.records import UNFINISHED, JobRecord, MatrixRecord, Page
 from service.store.scope import EVERYONES, mine, workspace
 from service.store.tables import jobs, matrices, matrix_revisions, parts
 
@@ -111,8 +111,8 @@ def find_equal(conn: Connection, request_hash: str) -> JobRecord | None:
     return None if row is None else _record(row)
 
 
-def share_matrix(conn: Connection, matrix: MatrixRecord) -> None:
-    """Keep the matrix's deletion out until this transaction ends.
+def share_matrix(conn: Connection, matrix: MatrixRecord) -> int:
+    """Keep the matrix's deletion out until this transaction ends; how many jobs are unfinished.
 
     Raises
     ------
@@ -120,14 +120,17 @@ def share_matrix(conn: Connection, matrix: MatrixRecord) -> None:
         It was deleted since `matrix` was read.
     """
     m, r = matrices.c, matrix_revisions.c
-    held = conn.execute(
-        select(m.id)
+    unfinished = select(func.count()).where(jobs.c.status.in_(UNFINISHED), mine(conn, jobs))
+    held = conn.scalar(
+        select(unfinished.scalar_subquery())
+        .select_from(matrices)
         .join(matrix_revisions, and_(r.matrix_id == m.id, r.revision == matrix.revision))
         .where(m.id == matrix.id, mine(conn, matrices))
         .with_for_update(read=True, key_share=True)
-    ).one_or_none()
+    )
     if held is None:
         raise NotFound(f"There is no matrix {matrix.id!r} in revision {matrix.revision} any more.")
+    return int(held)
 
 
 def add(

@@ -53,8 +53,11 @@ def create(
     told: Sequence[Account | None] = accounts or [None] * len(matrix.models)
     rows = [packing.pack(matrix, i, account) for i, account in enumerate(told)]
     header, bounds = packing.header_sha256(matrix), packing.bounds(matrix)
-    about = {"id": matrix_id, "name": name, "workspace": owner(conn), "origin": packing.pack_origin(origin)}
-    conn.execute(insert(matrices).values(about | _header(matrix, header, bounds)))
+    about = {"origin": packing.pack_origin(origin), **_header(matrix, header, bounds)}
+    size = sum(len(value) for value in about.values() if isinstance(value, bytes))
+    size += sum(row.stored_bytes for row in rows)
+    belongs = {"id": matrix_id, "name": name, "workspace": owner(conn), "stored_bytes": size}
+    conn.execute(insert(matrices).values(belongs | about))
     _add_rows(conn, matrix_id, 1, rows)
     _add_revision(conn, matrix_id, 1, len(matrix.examples), header, bounds)
     return get(conn, matrix_id)
@@ -133,6 +136,12 @@ def origin(conn: Connection, matrix_id: str) -> Origin | None:
     """What the tool that ran the matrix's examples calls them; None where no log told."""
     ours = matrices.c.id == cursors.known_id(matrix_id, "matrix"), mine(conn, matrices)
     return packing.unpack_origin(conn.scalar(select(matrices.c.origin).where(*ours)))
+
+
+def stored_bytes(conn: Connection) -> int:
+    """What all matrices of the workspace take, with all their revisions."""
+    total = select(func.coalesce(func.sum(matrices.c.stored_bytes), 0)).where(mine(conn, matrices))
+    return int(conn.scalar(total) or 0)
 
 
 def outline(conn: Connection, matrix_id: str, revision: int | None = None) -> dict[str, Any]:
@@ -233,7 +242,11 @@ def put_model(
         bounds = packing.widen(bounds, packing.unpack_bounds(held.bounds))
     else:
         bounds = _bounds(conn, known, revision, held.n_examples)
-    changed = {"revision": revision, "bounds": packing.squeeze(bounds.tobytes())}
+    changed = {
+        "revision": revision,
+        "bounds": packing.squeeze(bounds.tobytes()),
+        "stored_bytes": matrices.c.stored_bytes + packed.stored_bytes,
+    }
     conn.execute(update(matrices).where(*ours).values(changed))
     _add_revision(conn, known, revision, held.n_examples, held.header_sha256, bounds)
     return get(conn, known), before is None

@@ -35,6 +35,12 @@ class PackedRow:
     confidences: bytes | None
     account: tuple[int | float | bytes | None, ...] = (None,) * 7
 
+    @property
+    def stored_bytes(self) -> int:
+        """What the row takes, but for some bytes of every row."""
+        kept = (self.scores, self.missing, self.confidences, *self.account)
+        return sum(len(value) for value in kept if isinstance(value, bytes))
+
 
 def pack(matrix: Matrix, i: int, account: Account | None = None) -> PackedRow:
     """Row i of the matrix, with its encoding chosen by its own scores."""

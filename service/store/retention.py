@@ -44,11 +44,24 @@ DELETE FROM matrix_revisions WHERE (matrix_id, revision) IN (
     LIMIT :batch)
 """
 
+# What they took is taken off their matrix, in the same statement.
 _ROWS = """
-DELETE FROM matrix_rows r WHERE r.valid_to IS NOT NULL AND NOT EXISTS (
-    SELECT FROM matrix_revisions v
-    WHERE v.matrix_id = r.matrix_id AND v.revision >= r.valid_from AND v.revision < r.valid_to)
+WITH gone AS (
+    DELETE FROM matrix_rows r WHERE r.valid_to IS NOT NULL AND NOT EXISTS (
+        SELECT FROM matrix_revisions v
+        WHERE v.matrix_id = r.matrix_id AND v.revision >= r.valid_from AND v.revision < r.valid_to)
+    RETURNING r.matrix_id, octet_length(r.scores) + coalesce(octet_length(r.missing), 0)
+        + coalesce(octet_length(r.confidences), 0) + coalesce(octet_length(r.states), 0)
+        + coalesce(octet_length(r.repeats), 0) AS bytes
+), less AS (
+    UPDATE matrices m SET stored_bytes = greatest(0, m.stored_bytes - freed.bytes)
+    FROM (SELECT matrix_id, sum(bytes) AS bytes FROM gone GROUP BY matrix_id) freed
+    WHERE freed.matrix_id = m.id
+)
+SELECT count(*) FROM gone
 """
+
+_ANSWERED = "DELETE FROM idempotency_keys WHERE created_at < now() - interval '24 hours'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,5 +88,6 @@ def sweep(conn: Connection, ages: Ages) -> dict[str, int]:
     if gone.get("selections"):
         gone["jobs"] = gone.get("jobs", 0) + conn.execute(text(_MAKERS)).rowcount
     if gone.get("revisions"):
-        gone["rows"] = conn.execute(text(_ROWS)).rowcount
+        gone["rows"] = conn.scalar(text(_ROWS)) or 0
+    conn.execute(text(_ANSWERED))
     return gone
