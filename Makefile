@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 FROM := $(if $(wildcard wheels),--no-index --find-links wheels)
 
-.PHONY: docs demo serve test bench chaos paper methods openapi examples roundtrip lock wheels setup clean
+.PHONY: docs demo serve test bench chaos paper methods openapi examples roundtrip tools lock wheels setup clean
 
 demo: $(VENV)/.runtime
 	@$(BIN)/tastetest demo
@@ -42,8 +42,10 @@ examples: $(VENV)/.dev
 	$(BIN)/python -m tests.contract.record
 
 # With lm-eval and inspect-ai, in an environment of their own: about a gigabyte.
-roundtrip: $(VENV)/.dev $(TOOLS)/.installed
+roundtrip: $(VENV)/.dev tools
 	$(BIN)/python -m pytest tests/roundtrip
+
+tools: $(TOOLS)/.installed
 
 openapi: $(VENV)/.runtime
 	$(BIN)/tastetest openapi > openapi/openapi.json
@@ -67,12 +69,11 @@ $(VENV)/.docs: $(VENV)/.runtime requirements-docs.lock
 $(TOOLS)/.installed: requirements-tools.lock
 	@echo "Setting up $(TOOLS) ..."
 	@test -x $(TOOLS)/bin/python || $(PYTHON) -m venv $(TOOLS)
-	@$(TOOLS)/bin/python -m pip --disable-pip-version-check -q install --require-hashes --no-deps $(FROM) -r requirements-tools.lock
+	@$(TOOLS)/bin/python -m pip --disable-pip-version-check -q install --require-hashes --no-deps -r requirements-tools.lock
 	@touch $@
 
 wheels: $(VENV)/.runtime
 	$(PIP) download --require-hashes -d wheels -r requirements.lock -r requirements-dev.lock
-	$(PIP) download --require-hashes --no-deps -d wheels -r requirements-tools.lock
 
 clean:
 	rm -rf $(VENV) $(TOOLS) .tastetest
