@@ -13,6 +13,7 @@ from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 from pydantic import BaseModel
 from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
 
 from service.api import access, strict
 from service.errors import Fault, InvalidRequest, TooLarge, UnsupportedMedia
@@ -145,6 +146,9 @@ def _check_query(request: Request, known: frozenset[str]) -> None:
 
 
 def _check_path(request: Request) -> None:
+    if request.scope["path"].endswith("\n"):
+        # To a pattern's `$` this is the path without it.
+        raise HTTPException(404)
     _refuse(
         [
             Fault(f"path/{name}", *flaw)

@@ -5,12 +5,21 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 
-from service.export.choice import Choice
+from service.export.choice import Cannot, Choice
 from service.report.tables import to_csv
 
 
 def ids(choice: Choice) -> str:
-    """One id a line, for scripts."""
+    """One id a line, for scripts.
+
+    Raises
+    ------
+    Cannot
+        An id has a line break: who reads the lines would take it for two.
+    """
+    for example in choice.examples:
+        if len(example.id.splitlines()) > 1:
+            raise Cannot(f"Example {example.id!r} has a line break in its id; take csv or json")
     return "".join(f"{example.id}\n" for example in choice.examples)
 
 
