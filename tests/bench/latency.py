@@ -32,7 +32,7 @@ def rows() -> Iterator[Row]:
         migrations.upgrade(stack.database_url)
         with (
             serving("--workers", "1", "--data-dir", folder, env=env) as served,
-            _yardsticks(env) as bare_address,
+            yardsticks(env) as bare_address,
             httpx.Client(base_url=served.address) as client,
             httpx.Client(base_url=bare_address) as bare,
         ):
@@ -75,7 +75,7 @@ def _alternate(times: int, *calls: Callable[[int], Any]) -> tuple[float, ...]:
 
 
 @contextlib.contextmanager
-def _yardsticks(env: dict[str, str]) -> Iterator[str]:
+def yardsticks(env: dict[str, str]) -> Iterator[str]:
     """A worker for the no-op task and a server for the bare route; yields its address."""
     worker = [sys.executable, "-m", "celery", "-A", "tests.bench.noop", "worker", "--concurrency", "1"]
     worker += ["--queues", "noop", "--loglevel", "ERROR", "--without-gossip", "--without-mingle"]
