@@ -97,7 +97,9 @@ def github(runner: Runner, event: str, commit: str, variables: Mapping[str, str]
     """The workflow's exit code and log; stops at the first step that fails."""
     workflow = yaml.safe_load((ROOT / "docs" / "ci" / "github-actions.yml").read_text())
     env = {
-        name: re.sub(r"\${{ vars\.(\w+) }}", lambda found: variables[found.group(1)], value)
+        name: re.sub(
+            r"\${{ (?:vars|secrets)\.(\w+) }}", lambda found: variables.get(found.group(1), ""), value
+        )
         for name, value in workflow["env"].items()
     }
     log = ""
