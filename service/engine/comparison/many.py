@@ -66,4 +66,4 @@ def compare_many(
                 truth=truth, clusters=clusters, prior=prior, modelled=by_model,
             )
         )  # fmt: skip
-    return Many(each, tuple(comparisons), rank(rows, design, rule.confidence, truth, estimator))
+    return Many(each, tuple(comparisons), rank(rows, design, rule.confidence, truth, estimator, known))

@@ -116,7 +116,7 @@ def difference(pairs: Pairs, confidence: float = 0.95, truth: Truth = "populatio
         size = (pairs.movement - pairs.difference**2) / variance
         return Estimate(pairs.difference, variance**0.5, (low, high), size, "t", freedom)
     interval = score_interval(pairs.difference, pairs.movement, size, confidence)
-    error = variance**0.5 if variance > 0 else _least_error(pairs, size)
+    error = variance**0.5 if variance > 0 else _least_error(pairs, pairs.difference, size)
     return Estimate(pairs.difference, error, interval, size, "score")
 
 
@@ -137,7 +137,7 @@ def modelled_difference(
         return Estimate(difference, 0.0, (difference, difference), np.inf, "exact")
     half = critical(confidence) * variance**0.5
     interval = max(-1.0, difference - half), min(1.0, difference + half)
-    size = max(pairs.movement - difference**2, 0.0) / variance
+    size = _least_error(pairs, difference, len(pairs.differences)) ** 2 * len(pairs.differences) / variance
     return Estimate(difference, variance**0.5, interval, size, "model")
 
 
@@ -242,7 +242,8 @@ def _size(pairs: Pairs, truth: Truth, z: float) -> float:
     return size
 
 
-def _least_error(pairs: Pairs, size: float) -> float:
+def _least_error(pairs: Pairs, difference: float, size: float) -> float:
     """Standard error with one example added each way, where the sample shows none (Agresti & Min 2005)."""
-    gain, loss = ((pairs.movement + sign * pairs.difference) / 2 * size + 1 for sign in (1, -1))
+    movement = max(pairs.movement, abs(difference))
+    gain, loss = ((movement + sign * difference) / 2 * size + 1 for sign in (1, -1))
     return float(((gain + loss - (gain - loss) ** 2 / (size + 2)) ** 0.5) / (size + 2))

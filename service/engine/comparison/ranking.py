@@ -26,7 +26,7 @@ from service.engine.comparison.design import Design, Truth
 from service.engine.comparison.intervals import Interval, critical, wilson_share
 from service.engine.comparison.mcnemar import mid_p
 from service.engine.comparison.paired import score_statistic, tango
-from service.engine.comparison.scores import Estimator
+from service.engine.comparison.scores import Estimator, Known, filled
 from service.engine.errors import Undefined
 
 Square = NDArray[np.float64]
@@ -61,12 +61,25 @@ class Ranking:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Table:
-    """Every pair's effective counts, shape (K, K): row ahead, column ahead, examples."""
+class _Pairwise:
+    """What is known of every pair, row − column, shape (K, K), and of each model alone.
 
-    gain: Square
-    loss: Square
-    size: Square
+    Attributes
+    ----------
+    difference : ndarray of float64, shape (K, K)
+        Of the estimated full scores.
+    ahead : ndarray of bool, shape (K, K)
+        Whether the row is ahead of the column beyond doubt.
+    from_best : ndarray of float64, shape (K, 2)
+        Interval of each model's difference from the best; the best differs from itself by 0.
+    intervals : ndarray of float64, shape (K, 2)
+        Joint, of the scores.
+    """
+
+    difference: Square
+    ahead: NDArray[np.bool_]
+    from_best: Square
+    intervals: Square
 
 
 def rank(
@@ -75,6 +88,7 @@ def rank(
     confidence: float = 0.95,
     truth: Truth = "population",
     estimator: Estimator | None = None,
+    known: Known | None = None,
 ) -> Ranking:
     """Rank K models by their results on the same examples.
 
@@ -89,8 +103,10 @@ def rank(
         Joint, of everything said.
     truth : "population" or "full_benchmark"
     estimator : Estimator, optional
-        For selections that are no sample: scores and their errors come from it, and
-        every pair is as certain as its effective size makes it.
+        For selections that are no sample: scores, differences and their errors come from
+        it, as in `compare`.
+    known : Known, optional
+        With an estimator: the models from which missing answers are filled in.
 
     Raises
     ------
@@ -98,25 +114,28 @@ def rank(
         Two models have no example in common; the text gives their rows.
     """
     there = ~np.isnan(scores)
-    values = np.where(there, scores, 0.0)
-    weights = design.weights if estimator is None else estimator.coefficients
-    table = _table(values, there.astype(np.float64), weights, design, truth, estimator)
+    shared = there.astype(np.float64) @ there.T
+    if not shared.all():
+        first, second = np.argwhere(shared == 0)[0]
+        raise Undefined(f"models {first} and {second} answered no example in common")
     z = pairwise_critical(len(scores), confidence)
-    ahead = _separated(table, z)
-    means = values @ weights / (there @ weights)
-    if estimator is not None:
-        means = np.clip(means * weights.sum() + estimator.intercept, 0, 1)
-    order = np.lexsort((np.arange(len(means)), -means))
-    groups = _tie_groups((ahead | ahead.T)[np.ix_(order, order)])
-    neighbours = int((ahead | ahead.T)[order[:-1], order[1:]].sum())
+    if estimator is None:
+        values = np.where(there, scores, 0.0)
+        means = values @ design.weights / (there @ design.weights)
+        pairs = _sampled(values, there.astype(np.float64), means, design, truth, confidence, z)
+    else:
+        means = _estimates(scores, estimator, known)
+        pairs = _modelled(scores, means, estimator, design.total, truth, confidence, z)
+    order = _order(means)
+    told = (pairs.ahead | pairs.ahead.T)[np.ix_(order, order)]
     return Ranking(
         confidence=confidence,
         critical_value=z,
         family=len(scores) * (len(scores) - 1) // 2,
-        separable_pairs=int(ahead.sum()),
-        separable_neighbours=neighbours,
-        models=_places(means, _intervals(means, table, estimator, confidence), there, table, ahead, order, z),
-        tie_groups=tuple(tuple(int(order[at]) for at in group) for group in groups),
+        separable_pairs=int(pairs.ahead.sum()),
+        separable_neighbours=int(np.diag(told, 1).sum()),
+        models=_places(means, pairs, there.mean(axis=1), order),
+        tie_groups=tuple(tuple(int(order[at]) for at in group) for group in _tie_groups(told)),
     )
 
 
@@ -137,24 +156,55 @@ def sidak(p: float, family: int) -> float:
     return float(-np.expm1(family * np.log1p(-p)))
 
 
-def _table(
-    values: Square, there: Square, weights: NDArray[np.float64],
-    design: Design, truth: Truth, estimator: Estimator | None,
-) -> _Table:  # fmt: skip
-    """Weighted counts of each pair on the examples both answered, at their effective size."""
-    shared = there @ there.T
-    if not shared.all():
-        first, second = np.argwhere(shared == 0)[0]
-        raise Undefined(f"models {first} and {second} answered no example in common")
-    common = (there * weights) @ there.T
-    gain = _gains(values, there, weights) / common
-    if estimator is None:
-        size = _design_size(values, there, weights, gain, design, truth)
-    else:
-        known = 1 / min(estimator.calibration.effective_size, 1e12)
-        noise = 1 / design.total if truth == "population" else 0.0
-        size = shared / len(weights) / (known + noise)
-    return _Table(gain * size, gain.T * size, size)
+def _order(means: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Best first; equals as they come."""
+    return np.lexsort((np.arange(len(means)), -means))
+
+
+def _sampled(
+    values: Square, there: Square, means: NDArray[np.float64],
+    design: Design, truth: Truth, confidence: float, z: float,
+) -> _Pairwise:  # fmt: skip
+    """From a sample: weighted counts of each pair on the examples both answered, at their effective size."""
+    weights = design.weights
+    share = _gains(values, there, weights) / ((there * weights) @ there.T)
+    size = _design_size(values, there, weights, share, design, truth)
+    gain, loss = share * size, share.T * size
+    best = _order(means)[0]
+    each = simultaneous_confidence(confidence, len(means))
+    return _Pairwise(
+        difference=share - share.T,
+        ahead=_separated(gain, loss, size, z),
+        from_best=_from_best(gain[:, best], loss[:, best], size[:, best], int(best), z),
+        intervals=np.column_stack(wilson_share(np.clip(means, 0, 1), np.diag(size), each)),
+    )
+
+
+def _modelled(
+    scores: Square, means: NDArray[np.float64], estimator: Estimator,
+    total: int, truth: Truth, confidence: float, z: float,
+) -> _Pairwise:  # fmt: skip
+    """From an estimator: differences of the estimates, with the errors `compare` gives them."""
+    there = (~np.isnan(scores)).astype(np.float64)
+    shared, n = there @ there.T, scores.shape[1]
+    gain = _gains(np.nan_to_num(scores), there, np.ones(n))
+    moved = gain + gain.T
+    variance = (moved + 1) / (shared + 2) / estimator.calibration.effective_size * n / shared
+    if truth == "population":
+        variance = variance + moved / shared / total
+    difference, half = means[:, None] - means, z * variance**0.5
+    best = int(_order(means)[0])
+    np.fill_diagonal(half, 0.0)
+    from_best = np.column_stack((difference[:, best] - half[:, best], difference[:, best] + half[:, best]))
+    calibration = estimator.calibration
+    each = simultaneous_confidence(confidence, len(means))
+    alone = critical(each, max(calibration.models - 1, 1)) * calibration.deviation
+    return _Pairwise(
+        difference=difference,
+        ahead=difference > half + 1e-12,
+        from_best=np.clip(from_best, -1, 1),
+        intervals=np.clip(np.column_stack((means - alone, means + alone)), 0, 1),
+    )
 
 
 def _design_size(
@@ -175,16 +225,15 @@ def _design_size(
     return np.asarray(size * (bound + pseudo) / (np.maximum(spread, 0) + pseudo))
 
 
-def _intervals(
-    means: NDArray[np.float64], table: _Table, estimator: Estimator | None, confidence: float
-) -> NDArray[np.float64]:
-    """Joint intervals of the scores, shape (K, 2)."""
-    each = simultaneous_confidence(confidence, len(means))
-    if estimator is None:
-        return np.column_stack(wilson_share(np.clip(means, 0, 1), np.diag(table.size), each))
-    calibration = estimator.calibration
-    half = critical(each, max(calibration.models - 1, 1)) * calibration.deviation
-    return np.clip(np.column_stack((means - half, means + half)), 0, 1)
+def _estimates(scores: Square, estimator: Estimator, known: Known | None) -> NDArray[np.float64]:
+    """Full scores by an estimator, shape (K,); without known models the answered stand for the rest."""
+    there = ~np.isnan(scores)
+    if known is None:
+        weights = estimator.coefficients
+        linear = np.nan_to_num(scores) @ weights / (there @ weights) * weights.sum()
+    else:
+        linear = np.array([filled(row, known) for row in scores]) @ estimator.coefficients
+    return np.asarray(np.clip(linear + estimator.intercept, 0, 1))
 
 
 def _gains(values: Square, there: Square, weights: NDArray[np.float64]) -> Square:
@@ -198,45 +247,42 @@ def _gains(values: Square, there: Square, weights: NDArray[np.float64]) -> Squar
     return np.array(rows)
 
 
-def _separated(table: _Table, z: float) -> NDArray[np.bool_]:
+def _separated(gain: Square, loss: Square, size: Square, z: float) -> NDArray[np.bool_]:
     """Whether the row is ahead of the column beyond doubt, shape (K, K)."""
     level = 2 * special.ndtr(-z)
-    beyond = score_statistic(table.gain, table.loss, table.size, 0.0) > z
-    return np.asarray(beyond & (mid_p(table.gain, table.loss) <= level))
+    return np.asarray((score_statistic(gain, loss, size, 0.0) > z) & (mid_p(gain, loss) <= level))
 
 
 def _places(
-    means: NDArray[np.float64], intervals: NDArray[np.float64], there: NDArray[np.bool_],
-    table: _Table, ahead: NDArray[np.bool_], order: NDArray[np.intp], z: float,
-) -> tuple[Ranked, ...]:  # fmt: skip
+    means: NDArray[np.float64], pairs: _Pairwise, coverage: NDArray[np.float64], order: NDArray[np.intp]
+) -> tuple[Ranked, ...]:
     count, best = len(means), int(order[0])
-    from_low, from_high = _from_best(table, best, z)
-    share = (table.gain - table.loss) / table.size
-    wins = 0.5 + share.sum(axis=1) / 2 / (count - 1)
+    wins = 0.5 + pairs.difference.sum(axis=1) / 2 / (count - 1)
     return tuple(
         Ranked(
             model=int(at),
             score=float(means[at]),
-            interval=(float(intervals[at, 0]), float(intervals[at, 1])),
+            interval=(float(pairs.intervals[at, 0]), float(pairs.intervals[at, 1])),
             rank=1 + int((means > means[at] + 1e-12).sum()),
-            rank_interval=(1 + int(ahead[:, at].sum()), count - int(ahead[at].sum())),
+            rank_interval=(1 + int(pairs.ahead[:, at].sum()), count - int(pairs.ahead[at].sum())),
             win_rate=float(wins[at]),
-            difference_from_best=float(share[at, best]),
-            difference_from_best_interval=(float(from_low[at]), float(from_high[at])),
-            coverage=float(there[at].mean()),
+            difference_from_best=float(pairs.difference[at, best]),
+            difference_from_best_interval=(float(pairs.from_best[at, 0]), float(pairs.from_best[at, 1])),
+            coverage=float(coverage[at]),
         )
         for at in order
     )
 
 
-def _from_best(table: _Table, best: int, z: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Interval of each model's difference from the best; the best differs from itself by 0."""
-    gain, loss, size = table.gain[:, best], table.loss[:, best], table.size[:, best]
+def _from_best(
+    gain: NDArray[np.float64], loss: NDArray[np.float64], size: NDArray[np.float64], best: int, z: float
+) -> Square:
+    """Interval of each model's difference from the best, shape (K, 2)."""
     low, high = tango(gain, loss, size, z)
     tied = mid_p(gain, loss) > 2 * special.ndtr(-z)
     low, high = np.where(tied, np.minimum(low, 0), low), np.where(tied, np.maximum(high, 0), high)
     low[best] = high[best] = 0.0
-    return low, high
+    return np.column_stack((low, high))
 
 
 def _tie_groups(apart: NDArray[np.bool_]) -> list[range]:

@@ -174,17 +174,23 @@ def _modelled(
     row: NDArray[np.float64], there: NDArray[np.bool_], by: Estimator, known: Known, confidence: float
 ) -> tuple[float, Interval, float]:
     """Estimate with missing answers filled in, and an interval from the calibration."""
-    filled, doubt = row, 0.0
-    if not there.all():
-        mean = np.nan_to_num(_mean_answers(known.answers))
-        ability = float((row - mean)[there].mean())
-        filled = np.where(there, row, np.clip(mean + ability, 0, 1))
-        doubt = float((by.coefficients**2 * filled * (1 - filled))[~there].sum())
-    score = float(np.clip(by.intercept + filled @ by.coefficients, 0, 1))
+    whole = filled(row, known)
+    doubt = float((by.coefficients**2 * whole * (1 - whole))[~there].sum())
+    score = float(np.clip(by.intercept + whole @ by.coefficients, 0, 1))
     calibration = by.calibration
     error = float(np.sqrt(calibration.deviation**2 + doubt))
     half = critical(confidence, max(calibration.models - 1, 1)) * error
     return score, (max(0.0, score - half), min(1.0, score + half)), error
+
+
+def filled(row: NDArray[np.float64], known: Known) -> NDArray[np.float64]:
+    """Answers with the missing ones filled in, from the known models' and the model's level, shape (n,)."""
+    there = ~np.isnan(row)
+    if there.all():
+        return row
+    mean = np.nan_to_num(_mean_answers(known.answers))
+    ability = float((row - mean)[there].mean())
+    return np.where(there, row, np.clip(mean + ability, 0, 1))
 
 
 def _mean_answers(answers: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -141,3 +141,35 @@ def test_a_predictor_is_a_model_whatever_drew_the_examples():
     first, second = np.triu_indices(60, 1)
     movement = np.abs(rows[first] - rows[second]).mean()
     assert by.calibration.difference_error(movement, 10**9) == pytest.approx(2**0.5 * 0.04)
+
+
+def test_ranks_and_comparisons_on_such_a_selection_speak_of_the_same_differences():
+    """A predictor's coefficients need not sum to 1, and some answers are missing."""
+    selected = chosen("anchor_points")
+    about = known(selected)
+    by = Estimator(selected.weights * 0.8, Calibration(50, 0.0, 0.03, 60.0, "cross_validation"), 0.1)
+    rows = about.answers[np.argsort(about.scores)[[100, 0, 120, 199]]]
+    rows[2, :3] = np.nan
+    found = compare_many(rows[0], rows[1:], Design.random(40, 300), Rule(), estimator=by, known=about)
+    best = found.ranking.models[0]
+    places = {place.model: place for place in found.ranking.models}
+    for at, pair in enumerate(found.comparisons, start=1):
+        assert places[at].score == pytest.approx(pair.candidate_score)
+        assert places[at].difference_from_best == pytest.approx(pair.candidate_score - best.score)
+        assert places[at].win_rate < 1
+    two = rank(rows[[0, 3]], Design.random(40, 300), estimator=by, known=about)
+    alone = compare(
+        rows[3], rows[0], Design.random(40, 300), Rule(), modelled=modelled(rows[3], rows[0], by, about)
+    )
+    assert two.models[1].difference_from_best_interval == pytest.approx(alone.interval)
+
+
+@pytest.mark.parametrize(("first", "second"), [(0, 0), (0, 1), (1, 0)])
+def test_equal_and_opposite_answers_still_tell_how_many_examples_it_takes(first, second):
+    selected = chosen("anchor_points")
+    about = known(selected)
+    by = basis(selected, about)
+    rows = np.full((2, 40), [[first], [second]], dtype=float)
+    found = compare(*rows, Design.random(40, 300), Rule(margin=0.02), modelled=modelled(*rows, by, about))
+    assert 0 < found.effective_size < 300
+    assert 1 <= found.gate.examples_needed < 20_000
