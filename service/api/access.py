@@ -82,8 +82,9 @@ class Access:
 
     async def _needed(self, engine: Engine) -> bool:
         if not self._required and time.monotonic() - self._looked >= self._keep:
-            self._looked = time.monotonic()
+            # Who asks meanwhile looks too: nobody is let in by what is not known yet.
             self._required = await run_in_threadpool(any_key, engine)
+            self._looked = time.monotonic()
         return self._required
 
     async def _known(self, engine: Engine, key: keys.Key) -> KeyRecord:

@@ -16,8 +16,8 @@ from service.ci.files import Sent
 TIMEOUT = httpx.Timeout(600, connect=10)
 AGAIN_AFTER = 1.0
 LONGEST_PAUSE = 10.0
-# A proxy says these of a service that starts or restarts behind it.
-AWAY = (502, 503, 504)
+# A proxy says these of a service that starts or restarts behind it; 429 says to come back later.
+AWAY = (429, 502, 503, 504)
 SHOWN = 5
 HINTS = {"unknown_model": "`tastetest push --model` stores results under a name."}
 WHERE = "--url or TASTETEST_URL says where it is."

@@ -168,7 +168,8 @@ def _check_size(n_models: int, n_examples: int, context: Context) -> None:
     if n_models > limits.models or n_examples > limits.examples or n_models * n_examples > limits.cells:
         raise TooLarge(
             f"the upload has at least {n_models:,} models and {n_examples:,} examples; this service accepts "
-            f"{limits.models:,} and {limits.examples:,}, and {limits.cells:,} cells"
+            f"{limits.models:,} and {limits.examples:,}, and {limits.cells:,} cells; send fewer, or have"
+            " TASTETEST_MAX_MODELS, TASTETEST_MAX_EXAMPLES or TASTETEST_MAX_CELLS raised"
         )
 
 

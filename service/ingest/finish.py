@@ -109,7 +109,10 @@ def _check_size(grid: Grid, limits: Limits) -> None:
         ("cells", n_models * n_examples, limits.cells),
     ):
         if size > most:
-            detail = f"the upload has {size:,} {name}, and this service accepts {most:,}"
+            detail = (
+                f"the upload has {size:,} {name}, and this service accepts {most:,};"
+                f" send fewer, or have TASTETEST_MAX_{name.upper()} raised"
+            )
             raise TooLarge(detail, [Fault(name, "too_many", f"{size:,}")])
     if not n_models or not n_examples:
         raise refuse("the upload holds no scores; send at least one model and one example", "no_rows")

@@ -136,7 +136,10 @@ def spool(stream: IO[bytes]) -> BinaryIO:
 
 def too_large(name: str, limits: Limits) -> TooLarge:
     """The problem of an upload that expands beyond the limit."""
-    return TooLarge(f"{name} expands to more than {limits.bytes:,} bytes, the most this service accepts")
+    return TooLarge(
+        f"{name} expands to more than {limits.bytes:,} bytes, the most this service accepts; "
+        "send it model by model, or have TASTETEST_MAX_EXPANDED_BYTES raised"
+    )
 
 
 def too_large_document(name: str, limits: Limits) -> TooLarge:

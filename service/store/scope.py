@@ -51,7 +51,8 @@ def workspace(conn: Connection) -> str | None:
 
 def owner(conn: Connection) -> str:
     """The workspace that a root added here belongs to."""
-    return workspace(conn) or DEFAULT
+    bound = workspace(conn)
+    return DEFAULT if bound is None else bound
 
 
 def mine(conn: Connection, root: Table) -> ColumnElement[bool]:

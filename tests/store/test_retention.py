@@ -11,7 +11,7 @@ from service.engine.matrix import Matrix
 from service.errors import NotFound
 from service.jobs import life
 from service.jobs.submit import submit
-from service.store import jobs, matrices, selections
+from service.store import idempotency, jobs, matrices, selections
 from service.store.records import MatrixRecord
 from service.store.retention import Ages, sweep
 
@@ -98,6 +98,16 @@ def test_selections_stay_while_answers_refer_to_them(conn: Connection, matrix: M
     conn.execute(text("DELETE FROM answers"))
     assert "selections" not in sweep(conn, Ages(MONTH, None, MONTH))
     assert sweep(conn, AGES)["selections"] == 1
+
+
+def test_answers_under_idempotency_keys_go_after_a_day(conn: Connection) -> None:
+    for key, age in (("young", timedelta(hours=23)), ("old", timedelta(hours=25))):
+        assert idempotency.find(conn, key, b"f") is None
+        idempotency.keep(conn, key, b"f", idempotency.Kept(200, {}, b""))
+        made = {"age": age, "key": key}
+        conn.execute(text("UPDATE idempotency_keys SET created_at = now() - :age WHERE key = :key"), made)
+    sweep(conn, AGES)
+    assert conn.scalars(text("SELECT key FROM idempotency_keys")).all() == ["young"]
 
 
 def keep_selection(conn: Connection, matrix: MatrixRecord) -> None:

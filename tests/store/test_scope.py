@@ -141,3 +141,10 @@ def test_the_database_itself_keeps_a_job_where_its_matrix_is(db: Engine, ours: C
     ours.commit()
     with db.connect() as conn, pytest.raises(sa.exc.IntegrityError, match="stays in its workspace"):
         conn.execute(sa.text("UPDATE jobs SET workspace = 'elsewhere' WHERE id = :id"), {"id": job.id})
+
+
+def test_nobody_owns_nothing(db: Engine) -> None:
+    with scope.within(db, scope.NOBODY).connect() as conn:
+        assert matrices.page(conn, None, 10).items == ()
+        with pytest.raises(sa.exc.IntegrityError, match="fk_matrices_workspace"):
+            matrices.create(conn, tiny(), name="m")
