@@ -29,6 +29,10 @@ Check = Callable[[float], None]
 Keep = Callable[[Connection], None]
 
 
+def _bounded(plan: object) -> float:
+    return 0.0
+
+
 @dataclass(frozen=True, slots=True)
 class Kind:
     """One kind of job.
@@ -39,19 +43,19 @@ class Kind:
         Refuses what does not fit the data.
     parts : plan → JSON specs
         Independent pieces of the work.
-    seconds : plan → float
-        Estimated time of all of them on one core.
     run : (matrix, plan, spec, check) → bytes
         One piece.
     assemble : (matrix, plan, pieces, check) → JSON
         The result, from all pieces in order.
+    seconds : plan → float
+        Estimated time of all pieces on one core; 0 where the limits on matrices bound it well.
     """
 
     plan: Callable[[Mapping[str, Any], Outline], Any]
     parts: Callable[[Any], list[dict[str, Any]]]
-    seconds: Callable[[Any], float]
     run: Callable[[Matrix, Any, Mapping[str, Any], Check], bytes]
     assemble: Callable[[Matrix, Any, Sequence[bytes], Check], dict[str, Any]]
+    seconds: Callable[[Any], float] = _bounded
 
 
 def _mdad_assemble(matrix: Matrix, plan: Plan, pieces: Sequence[bytes], check: Check) -> dict[str, Any]:
@@ -60,11 +64,6 @@ def _mdad_assemble(matrix: Matrix, plan: Plan, pieces: Sequence[bytes], check: C
 
 def _select_parts(plan: object) -> list[dict[str, Any]]:
     return [{}]
-
-
-def _select_seconds(plan: object) -> float:
-    """One fit, however large, is bounded by the limits on matrices."""
-    return 0.0
 
 
 def _select_run(matrix: Matrix, plan: SelectPlan, spec: Mapping[str, Any], check: Check) -> bytes:
@@ -79,8 +78,8 @@ def _select_assemble(
 
 
 KINDS: dict[str, Kind] = {
-    "mdad": Kind(mdad_plan, experiment.parts, experiment.seconds, experiment.run_part, _mdad_assemble),
-    "select": Kind(select_plan, _select_parts, _select_seconds, _select_run, _select_assemble),
+    "mdad": Kind(mdad_plan, experiment.parts, experiment.run_part, _mdad_assemble, experiment.seconds),
+    "select": Kind(select_plan, _select_parts, _select_run, _select_assemble),
 }
 
 
