@@ -193,9 +193,7 @@ def _strata(
     return tuple(names.tolist()), codes.astype(np.int32)
 
 
-def _pick(
-    values: NDArray[Kind], rows: NDArray[np.integer], columns: NDArray[np.integer]
-) -> NDArray[Kind]:
+def _pick(values: NDArray[Kind], rows: NDArray[np.integer], columns: NDArray[np.integer]) -> NDArray[Kind]:
     """The cells of these rows and columns; twice as fast as by `ix_`."""
     return values.take(rows, axis=0).take(columns, axis=1)
 
