@@ -7,14 +7,14 @@ from typing import Annotated
 
 import numpy as np
 from fastapi import APIRouter, Body
+from numpy.typing import NDArray
 
 from service.api import views
 from service.api.house import House, HouseDep
 from service.api.route import QuestionRoute
 from service.api.sides import Ground, array, clusters, ground, pointers, sides
 from service.engine.comparison import Comparison, Many, Rule, compare_many
-from service.engine.errors import Undefined
-from service.errors import InvalidRequest
+from service.errors import Fault, InvalidRequest
 from service.schemas.comparisons import CompareRequest
 from service.schemas.problems import refusals
 from service.schemas.verdicts import CompareView, ComparisonView, RankingView, Verdict
@@ -65,22 +65,32 @@ def _compared(house: House, ask: CompareRequest) -> tuple[Ground, list[str], Man
         found = ground(conn, house, ask)
     places = pointers(ask)
     arrays = [array(found, side, where) for side, where in zip(sides(ask), places, strict=True)]
+    names = _names(ask)
     answered = np.array([~np.isnan(scores.reshape(len(scores), -1)).all(axis=1) for scores in arrays])
-    try:
-        many = compare_many(
-            arrays[0],
-            arrays[1:],
-            found.design,
-            Rule(ask.margin, ask.confidence, ask.power),
-            truth=ask.truth,
-            clusters=clusters(found, ask, answered[0] & answered[1:].any(axis=0)),
-            prior=found.prior,
-            estimator=found.estimator,
-            known=found.known,
+    _check_common(answered, names, places)
+    many = compare_many(
+        arrays[0],
+        arrays[1:],
+        found.design,
+        Rule(ask.margin, ask.confidence, ask.power),
+        truth=ask.truth,
+        clusters=clusters(found, ask, answered[0] & answered[1:].any(axis=0)),
+        prior=found.prior,
+        estimator=found.estimator,
+        known=found.known,
+    )
+    return found, names, many
+
+
+def _check_common(answered: NDArray[np.bool_], names: list[str], places: list[str]) -> None:
+    """Every two of those compared have an example in common."""
+    apart = np.argwhere(answered.astype(np.float64) @ answered.T == 0)
+    for first, second in apart[apart[:, 0] <= apart[:, 1]]:
+        of = f"{names[first]!r} and {names[second]!r}" if first < second else f"{names[first]!r}"
+        message = f"None of the {answered.shape[1]} examples was answered by {of}; send answers to the same."
+        raise InvalidRequest(
+            f"{places[second]}: {message}", [Fault(places[second], "nothing_in_common", message)]
         )
-    except Undefined as exc:
-        raise InvalidRequest(f"{exc}; send answers to the same examples.") from exc
-    return found, _names(ask), many
 
 
 def _names(ask: CompareRequest) -> list[str]:

@@ -64,7 +64,7 @@ def measure_power(ask: Annotated[PowerRequest, Body(examples=[EXAMPLE])], house:
         measured = None if ask.job_id is None else _measured(conn, ask)
     group = None if matrix is None else group_disagreement(matrix.scores)
     disagreement = _disagreement(ask, group)
-    total = ask.benchmark if matrix is None else len(matrix.examples)
+    total = ask.benchmark or (None if matrix is None else len(matrix.examples))
     rule = Rule(ask.margin, ask.confidence, ask.probability)
     found = power(disagreement, ask.difference, _sizes(ask, total), rule=rule, total=total)
     told = asdict(found)
@@ -76,7 +76,7 @@ def measure_power(ask: Annotated[PowerRequest, Body(examples=[EXAMPLE])], house:
         group=None if group is None else GroupView(**asdict(group)),
         near=None if near is None else NearMarginView(**asdict(near)),
         measured=measured,
-        threshold=None if gate is None else _threshold(gate, total),
+        threshold=None if gate is None else _threshold(gate),
         history=None if gate is None or gate.runs is None else _history(gate, gate.runs),
     )
 
@@ -88,6 +88,13 @@ def _matrix(conn: Connection, ask: PowerRequest) -> Matrix:
     if count * record.n_examples > MOST_CELLS or count > MOST_MODELS:
         message = f"{count} models are more than is answered at once; name up to {MOST_MODELS} in `models`."
         raise InvalidRequest(f"/models: {message}", [Fault("/models", "too_many", message)])
+    known = matrices.known_models(conn, record, ask.models or ())
+    for at, model in enumerate(ask.models or ()):
+        if model not in known:
+            message = f"The matrix has no model {model!r}; GET /matrices/{record.id}/models lists them."
+            raise InvalidRequest(
+                f"/models/{at}: {message}", [Fault(f"/models/{at}", "unknown_model", message)]
+            )
     matrix = matrices.load(conn, record.id, record.revision, models=ask.models)
     try:
         after = refuse_missing(Outline.of(matrix), ask.missing)
@@ -96,8 +103,10 @@ def _matrix(conn: Connection, ask: PowerRequest) -> Matrix:
             f"{exc.field}: {exc.message}", [Fault(exc.field, "missing", exc.message)]
         ) from None
     if len(after.models) < 2 or after.n_examples < 2:
-        message = "A disagreement takes at least two models and two examples."
-        raise InvalidRequest(message, [Fault("/matrix_id", "too_few", message)])
+        have = f"{len(after.models)} of the models and {after.n_examples} of the examples"
+        message = f"A disagreement takes at least two different models and two examples; {have} are left."
+        where = "/matrix_id" if ask.models is None else "/models"
+        raise InvalidRequest(f"{where}: {message}", [Fault(where, "too_few", message)])
     return matrix if ask.missing == "error" else matrix.fill(ask.missing)
 
 
@@ -137,12 +146,9 @@ def _measured(conn: Connection, ask: PowerRequest) -> list[MeasuredView]:
     return sorted(found, key=lambda line: (line.size is None, line.size or 0))
 
 
-def _threshold(gate: Threshold, total: int | None) -> ThresholdView:
-    within = total if total is not None and gate.n <= total else None
-    rates = threshold_rates(gate.threshold, gate.n, gate.score, gate.bad_score, within)
-    return ThresholdView(
-        **asdict(rates), suggested=suggest_threshold(gate.n, gate.score, HEALTHY_FAILS, within)
-    )
+def _threshold(gate: Threshold) -> ThresholdView:
+    rates = threshold_rates(gate.threshold, gate.n, gate.score, gate.bad_score)
+    return ThresholdView(**asdict(rates), suggested=suggest_threshold(gate.n, gate.score, HEALTHY_FAILS))
 
 
 def _history(gate: Threshold, runs: list[float]) -> HistoryView:

@@ -119,9 +119,7 @@ def array(ground: Ground, side: Name | Answers, where: str) -> Scores:
     """One side's scores, shape (n,) or (n, runs), NaN where it has none."""
     if isinstance(side, str):
         if side not in ground.rows:
-            raise _refuse(
-                where, "unknown_model", f"There is no model {side!r} here; send its answers instead."
-            )
+            raise _refuse(where, "unknown_model", _unknown(ground, side))
         return ground.rows[side]
     place = {example: at for at, example in enumerate(ground.examples)}
     beyond = [example for example in side.answers if example not in place and example not in ground.others]
@@ -141,6 +139,17 @@ def array(ground: Ground, side: Name | Answers, where: str) -> Scores:
         each = value if isinstance(value, list) else [value]
         scores[place[example], : len(each)] = [np.nan if one is None else one for one in each]
     return scores if runs > 1 else scores[:, 0]
+
+
+def _unknown(ground: Ground, name: str) -> str:
+    models = f"GET /matrices/{ground.matrix.id}/models?revision={ground.matrix.revision}"
+    if ground.selection_id is None:
+        return f"There is no model {name!r} in the matrix; {models} lists them. Or send its answers."
+    kept = f"GET /selections/{ground.selection_id}/scores"
+    return (
+        f"There is no model {name!r}, neither in the matrix ({models} lists them) nor among the scores kept "
+        f"for the selection ({kept}). Or send its answers."
+    )
 
 
 def clusters(ground: Ground, ask: CompareRequest, common: NDArray[np.bool_]) -> list[str] | None:

@@ -25,6 +25,10 @@ BATCH = 500_000
 """Cells of a table held at once by default: 4 MB of float64, which a core's cache holds."""
 
 
+MOST_KEPT = 200_000
+"""Largest benchmark whose log factorials are kept for the next question."""
+
+
 class Outcome(NamedTuple):
     """Probabilities that a draw orders a pair rightly, or leaves it tied.
 
@@ -142,10 +146,10 @@ def _discordant_drawn(
     discordant = discordant[:, None]
     rest = n_examples - discordant
     possible = (drawn <= discordant) & (size - drawn <= rest)
-    lf = log_factorials(n_examples)
     hit, miss = np.where(possible, drawn, 0), np.where(possible, size - drawn, 0)
-    logs = lf[discordant] - lf[hit] - lf[discordant - hit] + lf[rest] - lf[miss] - lf[rest - miss]
-    logs -= lf[n_examples] - lf[size] - lf[n_examples - size]
+    lf = _log_factorial if n_examples > MOST_KEPT else log_factorials(n_examples).__getitem__
+    logs = lf(discordant) - lf(hit) - lf(discordant - hit) + lf(rest) - lf(miss) - lf(rest - miss)
+    logs -= lf(n_examples) - lf(size) - lf(n_examples - size)
     chance: NDArray[np.float64] = np.zeros(possible.shape)
     np.exp(logs, where=possible, out=chance)
     return chance
@@ -177,6 +181,10 @@ def _urn(
     lead[:, 0::2] = np.cumsum(gained - lost, axis=1) - (gained - lost)
     lead[:, 1::2] = lead[:, 0::2] + gained
     return lead[:, : most + 1], tie
+
+
+def _log_factorial(k: NDArray[np.integer] | int) -> NDArray[np.float64]:
+    return np.asarray(gammaln(np.asarray(k) + 1.0))
 
 
 @lru_cache(maxsize=8)

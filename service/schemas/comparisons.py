@@ -86,10 +86,10 @@ class Threshold(Ask):
 class PowerRequest(Ask):
     """How many examples it takes, before anything is run."""
 
-    difference: Annotated[Fraction, Field(gt=0, description="Between the two models' full scores.")]
+    difference: Annotated[Fraction, Field(ge=1e-6, description="Between the two models' full scores.")]
     disagreement: Annotated[
         Fraction | None,
-        Field(gt=0, description="Share of examples that only one of the two gets right; else of the matrix."),
+        Field(ge=1e-6, description="Share of examples only one of the two gets right; else of the matrix."),
     ] = None
     matrix_id: Annotated[Name | None, Field(description="Take the disagreement from its models.")] = None
     revision: Count | None = None

@@ -25,7 +25,9 @@ class FullBenchmarkView(Tell):
 
     difference: float
     interval: Interval
-    order_probability: float | None = Field(description="That the order there is the one observed here.")
+    order_probability: float | None = Field(
+        description="That the order there is the one observed here; null where neither is ahead."
+    )
 
 
 class GateView(Tell):
@@ -33,10 +35,14 @@ class GateView(Tell):
 
     false_alarm_rate: float = Field(description="How often an identical model fails.")
     false_alarm_limit: float = Field(description="Most it may be for a model exactly at the margin.")
-    smallest_detectable_drop: float | None = Field(description="Found with the power asked for.")
+    smallest_detectable_drop: float | None = Field(
+        description="Found with the power asked for; null where not even the largest drop is."
+    )
     examples_needed: int | None = Field(description="To decide a difference like the one observed.")
     examples_needed_reason: str | None
-    examples_to_pass_if_equal: int | None
+    examples_to_pass_if_equal: int | None = Field(
+        description="Null without a margin: equal is then never shown."
+    )
     can_pass: bool
     can_fail: bool
 
@@ -186,8 +192,8 @@ class SizePowerView(Tell):
     """What random examples of one size can tell."""
 
     size: int
-    mdad: float | None
-    smallest_detectable_drop: float | None
+    mdad: float | None = Field(description="Null where not even the largest difference is ordered so well.")
+    smallest_detectable_drop: float | None = Field(description="Null where not even the largest is found.")
     false_alarm_rate: float
     can_pass: bool
     can_fail: bool
@@ -258,8 +264,14 @@ class PowerView(Tell):
     probability: float
     confidence: float
     benchmark: int | None
-    examples_to_order: int | None = Field(description="To order the two models rightly; ties count half.")
-    examples_to_decide: int | None = Field(description="For a gate to find a drop that large.")
+    examples_to_order: int | None = Field(
+        description="To order the two models rightly, ties counting half; null for less than one example of "
+        "the benchmark."
+    )
+    examples_to_decide: int | None = Field(
+        description="For a gate to fail a drop that large, or to pass one smaller than the margin; null for "
+        "one at the margin. May be more than the benchmark has."
+    )
     by_size: list[SizePowerView]
     group: GroupView | None
     near: NearMarginView | None

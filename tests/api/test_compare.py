@@ -159,7 +159,14 @@ def test_a_comparison_that_cannot_be_made_is_refused(
 def test_models_without_a_common_example_cannot_be_compared(api: httpx.Client, matrix: str) -> None:
     sides = [{"answers": {name: 1}} for name in EXAMPLES[:2]]
     body = {"matrix_id": matrix, "baseline": sides[0], "candidate": sides[1]}
-    assert "both" in problem(api.post("/compare", json=body), 422, "invalid-request")["detail"]
+    (error,) = problem(api.post("/compare", json=body), 422, "invalid-request")["errors"]
+    assert error["pointer"] == "/candidate"
+    assert "None of the" in error["message"]
+    assert "'baseline' and 'candidate'" in error["message"]
+    many = {"matrix_id": matrix, "baseline": "m10", "candidates": sides}
+    (error,) = problem(api.post("/compare", json=many), 422, "invalid-request")["errors"]
+    assert error["pointer"] == "/candidates/1"
+    assert "'candidate 1' and 'candidate 2'" in error["message"]
 
 
 def is_sample(selection: dict[str, Any]) -> bool:
@@ -303,8 +310,12 @@ def test_power_from_a_matrix_a_measurement_and_a_threshold(
     assert {line["method"] for line in told["measured"]} == {"random", "stratified"}
     assert [size["size"] for size in told["measured"][0]["by_size"]] == [10, 50]
     assert told["history"]["failed"] == 1
-    alone = api.post("/power", json={"disagreement": 0.3, "difference": 0.1, "threshold": gate}).json()
-    assert alone["threshold"]["false_fail"] == pytest.approx(0.098, abs=0.001)
+    larger = api.post("/power", json={**early, "benchmark": 5000, "sizes": [3000]}).json()
+    assert (larger["benchmark"], larger["group"]["pairs"]) == (5000, len(MODELS) * (len(MODELS) - 1) // 2)
+    for whole in ({}, {"benchmark": 198}):
+        ask = {"disagreement": 0.3, "difference": 0.1, "threshold": gate, **whole}
+        found = api.post("/power", json=ask).json()["threshold"]
+        assert found["false_fail"] == pytest.approx(0.098, abs=0.001)
 
 
 @pytest.mark.parametrize(
@@ -314,6 +325,7 @@ def test_power_from_a_matrix_a_measurement_and_a_threshold(
         ({"difference": 0.1, "disagreement": 0.3, "matrix_id": "x"}, ""),
         ({"difference": 0.4, "disagreement": 0.3}, "/difference"),
         ({"difference": 0, "disagreement": 0.3}, "/difference"),
+        ({"difference": 1e-300, "disagreement": 0.3}, "/difference"),
         ({"difference": 0.1, "disagreement": 0.3, "sizes": [0]}, "/sizes/0"),
     ],
 )
@@ -322,3 +334,12 @@ def test_a_power_question_without_an_answer_is_refused(
 ) -> None:
     (error,) = problem(api.post("/power", json=body), 422, "invalid-request")["errors"]
     assert error["pointer"] == pointer
+
+
+def test_power_names_the_model_it_does_not_know_and_asks_for_two(api: httpx.Client, matrix: str) -> None:
+    body = {"matrix_id": matrix, "difference": 0.1, "models": ["m10", "nobody"]}
+    (error,) = problem(api.post("/power", json=body), 422, "invalid-request")["errors"]
+    assert error["pointer"] == "/models/1"
+    body = {**body, "models": ["m10", "m10"]}
+    (error,) = problem(api.post("/power", json=body), 422, "invalid-request")["errors"]
+    assert (error["pointer"], "two different models" in error["message"]) == ("/models", True)

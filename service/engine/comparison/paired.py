@@ -22,6 +22,8 @@ Kind = Literal["score", "t", "exact", "model"]
 
 # Fewer differing examples than this carry no t interval.
 LEAST_FOR_T = 10
+# Differences that are all the same leave a variance like this behind.
+ROUNDING = 1e-24
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -221,7 +223,7 @@ def _variance(pairs: Pairs, truth: Truth) -> float:
         variance *= 1 - len(differences) / design.total if finite else 1
     if finite and pairs.noise is not None:
         variance += float((design.weights**2 * design.fractions * pairs.noise).sum())
-    return variance
+    return variance if variance > ROUNDING else 0.0
 
 
 def _freedom(pairs: Pairs) -> int:

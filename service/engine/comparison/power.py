@@ -136,7 +136,8 @@ def examples_to_order(
 def order_agreement(disagreement: float, difference: float, n: int, total: int | None = None) -> float:
     """Probability that n random examples order two models rightly, ties counting half.
 
-    Exact: hypergeometric from `total` examples, binomial from an unlimited supply.
+    Exact: hypergeometric from `total` examples, binomial from an unlimited supply, but for
+    numbers of discordant examples that have a chance below e^−40 (Bernstein).
     """
     rate = max(disagreement, difference)
     if total is not None:
@@ -144,7 +145,8 @@ def order_agreement(disagreement: float, difference: float, n: int, total: int |
         better = min((round(rate * total) + gap + 1) // 2, total)
         outcome = random_agreement(total, np.array([better]), np.array([better - gap]), np.array([n]))
         return float(outcome.half_credit[0, 0])
-    told = np.arange(n + 1)
+    reach = 40 / 3 + ((40 / 3) ** 2 + 80 * n * rate * (1 - rate)) ** 0.5
+    told = np.arange(max(0, math.floor(n * rate - reach)), min(n, math.ceil(n * rate + reach)) + 1)
     log = special.gammaln(n + 1) - special.gammaln(told + 1) - special.gammaln(n - told + 1)
     chance = np.exp(log + special.xlogy(told, rate) + special.xlog1py(n - told, -rate))
     share = (1 + difference / rate) / 2
@@ -157,9 +159,9 @@ def mdad(disagreement: float, n: int, probability: float, total: int | None = No
     """Smallest difference that n random examples order rightly with this probability.
 
     Two models further apart than they disagree disagree that much more. In steps of one
-    example of the benchmark, or of 1/4096.
+    example of the benchmark, or of 1/4096 (2⁻²⁰ where the examples are many).
     """
-    steps = total or 4096
+    steps = total or (4096 if n <= EXACT_UP_TO else 2**20)
     if order_agreement(disagreement, 1.0, n, total) < probability:
         return None
     found = _first(lambda k: order_agreement(disagreement, k / steps, n, total) >= probability, steps)

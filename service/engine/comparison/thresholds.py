@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special, stats
+from scipy import special
 
 from service.engine.comparison.intervals import wilson
 
@@ -62,39 +62,30 @@ class History:
     false_fail_wanted: float
 
 
-def threshold_rates(
-    threshold: float, n: int, score: float, bad_score: float | None = None, total: int | None = None
-) -> ThresholdRates:
+def threshold_rates(threshold: float, n: int, score: float, bad_score: float | None = None) -> ThresholdRates:
     """Exact rates of "fail below `threshold`" on n 0/1 examples.
+
+    Binomial even where the n are the whole benchmark: a true score is the model's, and
+    every run of it comes out otherwise.
 
     Parameters
     ----------
     threshold, score, bad_score : float
     n : int
-    total : int, optional
-        When the n are drawn from a benchmark of this many and the scores are those on
-        all of it: hypergeometric instead of binomial.
     """
     least = math.ceil(threshold * n - 1e-9)
-    deviation = math.sqrt(score * (1 - score) / n)
-    if total is not None:
-        deviation *= math.sqrt((total - n) / max(total - 1, 1))
     return ThresholdRates(
         threshold=threshold,
         n=n,
-        false_fail=_at_most(least - 1, n, score, total),
-        miss=None if bad_score is None else 1 - _at_most(least - 1, n, bad_score, total),
-        run_deviation=deviation,
+        false_fail=_at_most(least - 1, n, score),
+        miss=None if bad_score is None else 1 - _at_most(least - 1, n, bad_score),
+        run_deviation=math.sqrt(score * (1 - score) / n),
     )
 
 
-def suggest_threshold(n: int, score: float, false_fail: float, total: int | None = None) -> float:
+def suggest_threshold(n: int, score: float, false_fail: float) -> float:
     """Highest threshold k/n that a model of true score `score` fails at most this often."""
-    counts = np.arange(n + 1)
-    if total is None:
-        below = special.bdtr(counts, n, score)
-    else:
-        below = stats.hypergeom.cdf(counts, total, round(score * total), n)
+    below = special.bdtr(np.arange(n + 1), n, score)
     return int(np.searchsorted(below, false_fail, side="right")) / n
 
 
@@ -122,9 +113,5 @@ def history(scores: Sequence[float], threshold: float, false_fail: float = 0.01)
     )
 
 
-def _at_most(k: int, n: int, score: float, total: int | None) -> float:
-    if k < 0:
-        return 0.0
-    if total is None:
-        return float(special.bdtr(k, n, score))
-    return float(stats.hypergeom.cdf(k, total, round(score * total), n))
+def _at_most(k: int, n: int, score: float) -> float:
+    return 0.0 if k < 0 else float(special.bdtr(k, n, score))

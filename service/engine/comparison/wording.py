@@ -30,7 +30,7 @@ def warnings(answer: Comparison) -> tuple[str, ...]:
 def _mend(answer: Comparison) -> str:
     gate = answer.gate
     if not gate.can_fail:
-        return f"No outcome of {answer.n_common} examples could."
+        return f"No outcome of {_examples(answer.n_common)} could."
     if gate.smallest_detectable_drop is None:
         reach = "No drop is found reliably at this size"
     else:
@@ -38,19 +38,24 @@ def _mend(answer: Comparison) -> str:
     if gate.examples_needed is None:
         return f"{reach}."
     more = f", of which the benchmark has {answer.n_benchmark}" * (gate.examples_needed > answer.n_benchmark)
-    return f"{reach}; a difference like this one takes about {gate.examples_needed} examples{more}."
+    return f"{reach}; a difference like this one takes about {_examples(gate.examples_needed)}{more}."
 
 
 def _about_examples(answer: Comparison) -> list[str]:
     found = []
     if answer.coverage < 1:
         missing = answer.n_asked - answer.n_common
-        text = "examples lack an answer of one of the models and are left out"
-        found.append(f"{missing} of {answer.n_asked} {text}.")
+        lack = (
+            "lacks an answer of one of the models and is"
+            if missing == 1
+            else "lack an answer of one of the models and are"
+        )
+        found.append(f"{missing} of {_examples(answer.n_asked)} {lack} left out.")
     if answer.b + answer.c == 0:
         found.append("No example tells the two apart: equal so far, not shown to be equal.")
     if answer.clusters and answer.clusters.count < 10:
-        found.append(f"{answer.clusters.count} clusters are few: the interval is wide for that reason.")
+        few = "One cluster is" if answer.clusters.count == 1 else f"{answer.clusters.count} clusters are"
+        found.append(f"{few} few: the interval is wide for that reason.")
     if answer.clusters and answer.mcnemar:
         found.append("McNemar's test ignores the clusters; the verdict does not.")
     return found + _about_repeats(answer)
@@ -71,12 +76,16 @@ def _about_repeats(answer: Comparison) -> list[str]:
 def _about_gate(answer: Comparison) -> list[str]:
     gate, n = answer.gate, answer.n_common
     if not gate.can_pass and not gate.can_fail:
-        return [f"With {n} examples this gate can neither pass nor fail, whatever the answers."]
+        return [f"With {_examples(n)} this gate can neither pass nor fail, whatever the answers."]
     if not gate.can_pass:
-        return [f"With {n} examples this gate cannot pass, whatever the answers."]
+        return [f"With {_examples(n)} this gate cannot pass, whatever the answers."]
     if not gate.can_fail:
-        return [f"With {n} examples this gate cannot fail, whatever the answers."]
+        return [f"With {_examples(n)} this gate cannot fail, whatever the answers."]
     return []
+
+
+def _examples(count: int) -> str:
+    return f"{count} example{'s' * (count != 1)}"
 
 
 def _points(value: float) -> str:

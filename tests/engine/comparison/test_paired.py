@@ -205,3 +205,20 @@ def test_coverage_by_enumeration_is_near_nominal():
             low, high = score_interval((gain - loss) / n, (gain + loss) / n, n, 0.95)
             covered, total = covered + chance * (low <= delta <= high), total + chance
     assert 0.945 <= covered / total <= 0.975
+
+
+@pytest.mark.parametrize("shift", [0.1, 0.25])
+def test_differences_that_are_all_alike_do_not_make_a_point_of_the_interval(shift):
+    """0.6 − 0.5 leaves a variance of rounding errors, 0.75 − 0.5 none."""
+    baseline = np.full(200, 0.5)
+    found = difference(Pairs(baseline, baseline + shift, Design.random(200, 1000)))
+    assert found.kind == "score"
+    assert found.interval[0] < shift - 0.005 < shift + 0.005 < found.interval[1]
+    assert found.size < 10_000
+
+
+def test_a_single_cluster_has_a_standard_error():
+    rng = np.random.default_rng(0)
+    first, second = rng.integers(0, 2, (2, 50)).astype(float)
+    found = difference(Pairs(first, second, Design.random(50, 500), np.zeros(50, dtype=np.int64)))
+    assert found.standard_error > 0.1

@@ -53,6 +53,14 @@ def test_10_examples_and_30_percent_disagreement_give_14_and_a_half_points():
     assert mdad(0.3, 10, 0.8) == pytest.approx(0.145, abs=1e-3)
 
 
+@pytest.mark.parametrize("total", [None, 10_000_000])
+def test_a_million_examples_are_answered_closely_and_without_a_table_of_them(total):
+    """z · √(D / n), with the finite-population correction of a tenth drawn."""
+    left = 1 if total is None else 0.9
+    expected = special.ndtri(0.8) * (0.2 * left / 1e6) ** 0.5
+    assert mdad(0.2, 10**6, 0.8, total) == pytest.approx(expected, rel=0.02)
+
+
 def test_the_needed_examples_are_the_fewest():
     n = examples_to_order(0.3, 0.05, 0.8, 448)
     assert order_agreement(0.3, 0.05, n, 448) >= 0.8 > order_agreement(0.3, 0.05, n - 1, 448)
