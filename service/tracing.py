@@ -62,7 +62,10 @@ def outgoing() -> dict[str, str]:
 
 @contextlib.contextmanager
 def continued(headers: Mapping[str, str]) -> Iterator[None]:
-    """Make the sender's span the parent of those begun here."""
+    """Make the sender's span the parent of those begun here, unless there is a parent already."""
+    if trace.get_current_span().get_span_context().is_valid:
+        yield
+        return
     token = context.attach(propagate.extract(headers))
     try:
         yield
@@ -76,6 +79,16 @@ def span(name: str, kind: SpanKind = SpanKind.INTERNAL, **attributes: str | int)
     told = {f"tastetest.{key}": value for key, value in attributes.items()}
     with TRACER.start_as_current_span(name, kind=kind, attributes=told) as begun:
         yield begun
+
+
+@contextlib.contextmanager
+def step(name: str, kind: SpanKind = SpanKind.INTERNAL) -> Iterator[None]:
+    """A span within the current one; none where that would begin a trace of its own."""
+    if not trace.get_current_span().get_span_context().is_valid:
+        yield
+        return
+    with TRACER.start_as_current_span(name, kind=kind):
+        yield
 
 
 def about(**attributes: str | int) -> None:

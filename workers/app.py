@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import multiprocessing
 import os
 import socket
 import time
-from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
-import structlog
 from celery import Celery, Task, signals
 from threadpoolctl import threadpool_limits
 
@@ -94,16 +91,8 @@ def _flush(**_: object) -> None:
 @app.task(name=broker.WORK, bind=True)
 def work(task: Task[Any, Any], job_id: str, index: int) -> None:
     """Take one part of a job, if it is still to be had."""
-    with _asked_by(task.request.headers or {}):
+    with broker.asked_by(task.request.headers or {}):
         worker.work(desk(), job_id, index)
-
-
-@contextlib.contextmanager
-def _asked_by(headers: dict[str, Any]) -> Iterator[None]:
-    """Log and trace as on behalf of who rang."""
-    told = {"request_id": headers[broker.REQUEST_ID]} if broker.REQUEST_ID in headers else {}
-    with tracing.continued(headers), structlog.contextvars.bound_contextvars(**told):
-        yield
 
 
 @app.task(name=broker.DELIVER)

@@ -14,7 +14,7 @@ from sqlalchemy.exc import DBAPIError
 
 from service import tracing
 from service.engine.errors import EngineError, Stopped
-from service.jobs import failures, kinds, life
+from service.jobs import broker, failures, kinds, life
 from service.jobs.bell import Bell
 from service.settings import Settings
 from service.store import parts
@@ -56,7 +56,12 @@ def work(desk: Desk, job_id: str, index: int) -> None:
     while part is not None:
         told: dict[str, str | int] = {"job_id": part.job_id, "part": part.index, "attempt": part.attempt}
         name = f"{part.kind} {'assemble' if part.spec is None else 'part'}"
-        with structlog.contextvars.bound_contextvars(**told), tracing.span(name, SpanKind.CONSUMER, **told):
+        with (
+            # For the ring of a reconciler, who does not know.
+            broker.asked_by(part.asked_by or {}),
+            structlog.contextvars.bound_contextvars(**told),
+            tracing.span(name, SpanKind.CONSUMER, **told),
+        ):
             began = time.monotonic()
             part = _attempt(desk, part)
             log.info("part", seconds=round(time.monotonic() - began, 3))

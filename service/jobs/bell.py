@@ -64,7 +64,7 @@ class Bell:
                 return
 
     def _publish(self, task: str, queue: str, args: tuple[str | int, ...]) -> None:
-        with tracing.span(f"ring {task}", SpanKind.PRODUCER):
+        with tracing.step(f"ring {task}", SpanKind.PRODUCER):
             # Beside the arguments, so that workers of another release need not know of them.
             headers = tracing.outgoing() | broker.outgoing_request()
             self._app.send_task(task, args=args, queue=queue, ignore_result=True, headers=headers)

@@ -7,9 +7,15 @@ backend, no retries, no delays: those live in the row.
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
 import structlog
 from celery import Celery
 from kombu import Exchange, Queue
+
+from service import tracing
 
 WORK = "tastetest.work"
 RECONCILE = "tastetest.reconcile"
@@ -28,6 +34,15 @@ def outgoing_request() -> dict[str, str]:
     """The id of the request that this process is about, as a header for its workers' logs."""
     request_id = structlog.contextvars.get_contextvars().get("request_id")
     return {REQUEST_ID: request_id} if request_id else {}
+
+
+@contextlib.contextmanager
+def asked_by(headers: Mapping[str, Any]) -> Iterator[None]:
+    """Log and trace as on behalf of whose headers these are; the first to be told so counts."""
+    known = structlog.contextvars.get_contextvars()
+    told = {"request_id": headers[REQUEST_ID]} if REQUEST_ID in headers else {}
+    with tracing.continued(headers), structlog.contextvars.bound_contextvars(**told | known):
+        yield
 
 
 def connect(app: Celery, redis_url: str) -> Celery:

@@ -9,7 +9,9 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from service import tracing
 from service.errors import Conflict, Fault, TooManyJobs
+from service.jobs import broker
 from service.jobs.canonical import canonical_json
 from service.jobs.kinds import ENGINE_VERSION
 from service.settings import get_settings
@@ -63,6 +65,7 @@ def submit(
             specs=parts,
             max_attempts=limits.max_attempts,
             deadline=timedelta(seconds=limits.job_seconds),
+            asked_by=tracing.outgoing() | broker.outgoing_request(),
         )
         if added is not None:
             if most_unfinished is not None and unfinished >= most_unfinished:

@@ -143,6 +143,7 @@ def add(
     specs: Sequence[Mapping[str, Any]],
     max_attempts: int,
     deadline: timedelta,
+    asked_by: Mapping[str, str] | None = None,
 ) -> JobRecord | None:
     """Add a job with its parts where its matrix is; None when an equal one stands already."""
     job_id = str(uuid7())
@@ -164,6 +165,7 @@ def add(
             cancel_requested=False,
             created_at=func.now(),
             workspace=home.scalar_subquery(),
+            asked_by=dict(asked_by) if asked_by else None,
         )
         .on_conflict_do_nothing(index_elements=["request_hash"], index_where=_REUSABLE)
         .returning(jobs.c.id)

@@ -20,7 +20,7 @@ from service.store.tables import jobs, matrix_revisions, parts
 _CLAIM = (
     parts.c.job_id, parts.c.index, parts.c.attempt, parts.c.worker, parts.c.role, parts.c.spec,
     jobs.c.parts_total, jobs.c.kind, jobs.c.settings, jobs.c.matrix_id, jobs.c.revision, jobs.c.request_hash,
-    matrix_revisions.c.content_hash,
+    matrix_revisions.c.content_hash, jobs.c.asked_by,
 )  # fmt: skip
 
 # In one round trip: the end of the job, and into the outbox what its workspace's webhooks are to be told.

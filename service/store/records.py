@@ -215,6 +215,7 @@ class Claim:
     content_hash: str
     request_hash: str
     spec: Mapping[str, Any] | None
+    asked_by: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

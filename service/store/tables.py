@@ -168,6 +168,8 @@ jobs = Table(
     Column("finished_at", Moment),
     Column("error", JSONB(none_as_null=True)),
     Column("result", LargeBinary),
+    # Headers of the request: its id, and its place in a trace.
+    Column("asked_by", JSONB(none_as_null=True)),
     _workspace(),
     ForeignKeyConstraint(
         ["matrix_id", "revision"],

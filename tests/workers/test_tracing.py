@@ -19,6 +19,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from sqlalchemy import Engine
 
 from service import tracing
+from service.jobs.submit import submit
 from tests.acceptance.running import finished
 from tests.upgrade.releases import ROOT, Release
 from tests.workers.rig import Rig
@@ -154,6 +155,19 @@ def test_each_part_and_the_assembly_belong_to_the_trace(collector: Collector, tr
     work = collector.of(Span.SPAN_KIND_CONSUMER)[before:]
     assert sorted(span.name for span in work) == ["errand assemble"] + 3 * ["errand part"]
     assert {span.trace_id.hex() for span in work} == {TRACE}
+
+
+def test_a_part_that_the_reconciler_rang_for_belongs_to_the_trace_too(
+    collector: Collector, traced: Rig
+) -> None:
+    before = len(collector.of(Span.SPAN_KIND_CONSUMER))
+    parts, matrix = [{"say": "unheard"}], traced.matrix()
+    with tracing.continued({"traceparent": f"00-{TRACE}-{PARENT}-01"}), traced.engine.begin() as conn:
+        job, _ = submit(conn, kind="errand", settings={"parts": parts}, matrix=matrix, parts=parts)
+    traced.wait(job.id)
+    collector.wait(lambda: len(collector.of(Span.SPAN_KIND_CONSUMER)) == before + 1)
+    work = collector.of(Span.SPAN_KIND_CONSUMER)[-1]
+    assert (work.trace_id.hex(), work.parent_span_id.hex()) == (TRACE, PARENT)
 
 
 def test_without_a_collector_nothing_that_traces_is_loaded() -> None:
