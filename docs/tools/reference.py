@@ -39,6 +39,8 @@ def _operation(method: str, path: str, operation: dict[str, Any]) -> list[str]:
         "",
         operation.get("description", ""),
         "",
+        _key(operation),
+        "",
     ]
     if parameters := operation.get("parameters"):
         lines += ["| parameter | in | type | |", "|---|---|---|---|"]
@@ -50,6 +52,11 @@ def _operation(method: str, path: str, operation: dict[str, Any]) -> list[str]:
     lines += ["| status | answer |", "|---|---|"]
     lines += [_answer(status, answer) for status, answer in operation["responses"].items()]
     return [*lines, ""]
+
+
+def _key(operation: dict[str, Any]) -> str:
+    scopes = {scope for way in operation.get("security", []) for of in way.values() for scope in of}
+    return f"Key: with the scope `{scopes.pop()}`." if scopes else "Key: none."
 
 
 def _parameter(parameter: dict[str, Any]) -> str:

@@ -33,6 +33,9 @@ until it is null. Work that takes time answers 202 with the job's address in `Lo
 `Idempotency-Key` with what you may have to send again. Every refusal is an `application/problem+json`
 document (RFC 9457) naming the place and the mend, with a `type` of `urn:tastetest:problem:…` for
 programs. Every answer carries `X-Request-ID`; send your own and it is kept.
+
+A service with API keys asks for one in every request, `Authorization: Bearer tt_…`, with the scope that
+the operation names, and tells of the key's workspace only.
 """
 
 TAGS = [

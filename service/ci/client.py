@@ -20,6 +20,7 @@ LONGEST_PAUSE = 10.0
 AWAY = (429, 502, 503, 504)
 SHOWN = 5
 HINTS = {"unknown_model": "`tastetest push --model` stores results under a name."}
+KEY = "--key or TASTETEST_API_KEY gives the key."
 WHERE = "--url or TASTETEST_URL says where it is."
 
 Answer = dict[str, Any]
@@ -109,7 +110,8 @@ class Service:
         if answer.is_success and told is not None:
             return told
         if told is not None and "detail" in told and "errors" in told:
-            raise Trouble(problem(told))
+            hint = [KEY] if answer.status_code == httpx.codes.UNAUTHORIZED else []
+            raise Trouble("\n".join([problem(told), *hint]))
         asked = f"{answer.request.method} {answer.request.url.path}"
         raise Trouble(
             f"{self.address} answered {answer.status_code} {answer.reason_phrase} to {asked}, and not as "

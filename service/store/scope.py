@@ -27,9 +27,9 @@ EVERYONES = "of_everyone"
 
 _OPTION = "workspace"
 _NAMES = "|".join(sorted(ROOTS))
-_LITERAL = re.compile("'[^']*'")
+_SAID = re.compile(r"--[^\n]*|'[^']*'")
 _ADDED = re.compile(rf"\bINTO\s+(?:{_NAMES})\s*\(([^)]*)\)", re.IGNORECASE)
-_NAMED = re.compile(rf"(?<![.\w])({_NAMES})(?![.\w])(?:\s+AS\s+(\w+))?", re.IGNORECASE)
+_NAMED = re.compile(rf"(?<!\w)({_NAMES})(?![.\w])(?:\s+AS\s+(\w+))?", re.IGNORECASE)
 
 
 class Unscoped(Exception):
@@ -69,7 +69,7 @@ def _guard(conn: Connection, cursor: object, statement: str, *_: object) -> None
 @lru_cache(maxsize=2048)
 def scoped(statement: str) -> bool:
     """Whether an SQL statement sets or compares the workspace of every root it mentions."""
-    said = _LITERAL.sub("", statement)
+    said = _SAID.sub("", statement)
     if any("workspace" not in added.group(1) for added in _ADDED.finditer(said)):
         return False
     names = [found.group(2) or found.group(1) for found in _NAMED.finditer(_ADDED.sub("", said))]

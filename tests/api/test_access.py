@@ -205,6 +205,19 @@ def test_the_last_use_is_noted_at_most_once_a_minute(api: httpx.Client, db: sa.E
         assert (stored.get(conn, keys.parse(given).id).last_used_at or moments[0]) >= moments[0]
 
 
+def test_no_line_of_the_log_holds_a_secret(
+    api: httpx.Client, db: sa.Engine, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given, wrong = make(db), str(keys.new())
+    for sent in (given, wrong):
+        api.get("/jobs", headers=bearing(sent))
+        api.get("/jobs", auth=("me", sent))
+    said = "".join(capsys.readouterr())
+    assert keys.parse(given).id in said
+    for sent in (given, wrong):
+        assert keys.parse(sent).secret not in said
+
+
 def test_only_the_hash_of_a_secret_is_stored(db: sa.Engine) -> None:
     given = keys.parse(make(db))
     with db.connect() as conn:

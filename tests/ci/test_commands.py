@@ -131,6 +131,16 @@ def test_a_service_that_is_away_for_a_moment_is_asked_again(verdict: str, code: 
     assert (told.exit_code, json.loads(told.stdout)) == (code, answer)
 
 
+def test_a_service_that_asks_for_a_key_is_given_it_or_says_how() -> None:
+    refusal = {"detail": "This service asks for an API key.", "errors": []}
+    with answering((401, {}, json.dumps(refusal).encode())) as url:
+        told = run(*GATE, url=url)
+    assert told.exit_code == 3
+    assert "TASTETEST_API_KEY" in told.stderr
+    told = run(*GATE, "--wait", "0", "--key", "tt_é", url="http://127.0.0.1:9")
+    assert (told.exit_code, "Traceback" in told.stderr, "é" in told.stderr) == (3, False, False)
+
+
 def test_a_problem_shows_its_sentence_and_the_places_it_does_not_name() -> None:
     problem = {
         "detail": "/candidate: There is no model 'b' here; send its answers instead.",
