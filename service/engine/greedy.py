@@ -79,10 +79,7 @@ class Greedy:
             Fewer than must be in it, or more than may be.
         """
         if not self.least <= size <= self.most:
-            raise Unsuitable(
-                f"{size} examples cannot be chosen: with these options between "
-                f"{self.least} and {self.most} can"
-            )
+            raise Unsuitable(_misfit(size, self.least, self.most))
         while len(self._order) < size:
             self._take(self._best())
         return np.array(self._order[:size], dtype=np.int64)
@@ -151,6 +148,14 @@ class Greedy:
     def _still_lacking(self, include: NDArray[np.integer]) -> int:
         there = np.bincount(self._strata[include], minlength=len(self._lacking))
         return int(np.maximum(self._lacking - there, 0).sum())
+
+
+def _misfit(size: int, least: int, most: int) -> str:
+    if least > most or most == 0:
+        return "the options leave no example to choose; exclude fewer"
+    if size < least:
+        return f"include and per_subtask ask for {least} examples, more than the size of {size}"
+    return f"exclude leaves {most} examples, fewer than the size of {size}"
 
 
 def _quotas(strata: NDArray[np.integer], allowed: NDArray[np.bool_], per_subtask: int) -> NDArray[np.int64]:

@@ -183,6 +183,7 @@ def select_plan(settings: Mapping[str, Any], outline: Outline) -> SelectPlan:
     spec = resolve({k: v for k, v in request.items() if v is not None}, outline, "")
     size = fields.integer("size", None, 1, outline.n_examples)
     _refuse_size(size, spec, outline)
+    _refuse_conditions(size, spec, outline)
     sources = fields.ids("source_models", outline.models, least=1)
     seed = fields.integer("seed", 0, 0, 2**63 - 1) or 0
     resolved = {
@@ -202,6 +203,23 @@ def _refuse_size(size: int | None, spec: Spec, outline: Outline) -> None:
         raise PlanError("/size", f"Say how many of the {outline.n_examples} examples to select.")
     if size is not None and budget is not None:
         raise PlanError("/size", "A budget says how many examples; leave size or the budget out.")
+
+
+def _refuse_conditions(size: int | None, spec: Spec, outline: Outline) -> None:
+    """Conditions that no choice of this size meets, as far as the shape of the matrix tells."""
+    if size is None:
+        return
+    include, exclude = (len(spec.options.get(name) or ()) for name in ("include", "exclude"))
+    quota = spec.options.get("per_subtask") or 0
+    if include > size:
+        raise PlanError("/size", f"include names {include} examples, more than the size of {size}.")
+    if exclude > len(outline.examples) - size and exclude:
+        left = len(outline.examples) - exclude
+        raise PlanError("/size", f"exclude leaves {left} examples, fewer than the size of {size}.")
+    asked = sum(min(quota, n) for n in outline.subtask_sizes)
+    if asked > size and not exclude and outline.n_examples == sum(outline.subtask_sizes):
+        message = f"{quota} from each subtask are {asked} examples, more than the size of {size}."
+        raise PlanError("/options/per_subtask", message)
 
 
 def _refuse_tiny(outline: Outline) -> None:

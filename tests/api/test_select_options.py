@@ -56,6 +56,15 @@ def test_a_budget_is_spent_and_not_overspent(
     assert all(spent + COSTS[example] > 40 for example in left)
 
 
+def test_a_budget_of_exactly_the_cheapest_example_pays_for_one(
+    api: httpx.Client, matrix: str, db: sa.Engine, settings: Settings
+) -> None:
+    """Stored, 1e308 comes back as the whole number, which is a little less than the float."""
+    options = {"costs": dict.fromkeys(EXAMPLES, 1e308), "budget": 1e308}
+    body = {"matrix_id": matrix, "method": "optimal_design", "options": options}
+    assert Worker(db, settings).result(api, "/select", body)["size"] == 1
+
+
 @pytest.mark.parametrize(
     ("change", "pointer", "told"),
     [
@@ -66,6 +75,10 @@ def test_a_budget_is_spent_and_not_overspent(
         ({"options": {"costs": {"e001": 2}}}, "/options", "lacks"),
         ({"options": {"costs": [1, 2]}}, "/options", "object of example ids"),
         ({"options": {"costs": COSTS | {"e002": 0}}}, "/options", "above 0"),
+        ({"options": {"include": ["e002", "e001", "e002"]}}, "/options", "'e002' more than once"),
+        ({"options": {"include": EXAMPLES[:21]}}, "/size", "21 examples, more than the size of 20"),
+        ({"options": {"exclude": EXAMPLES[19:]}}, "/size", "leaves 19 examples"),
+        ({"options": {"per_subtask": 11}}, "/options/per_subtask", "are 22 examples"),
         ({"options": {"budget": 5}}, "/size", "leave size or the budget out"),
         ({"size": None}, "/size", "Say how many"),
         ({"method": "random", "options": {"include": ["e001"]}}, "/options", "no option 'include'"),

@@ -32,6 +32,9 @@ from service.engine.comparison.gate import (
 )
 from service.engine.pairs import EQUAL
 
+MANY = 1_000
+"""Discordant examples from which on the normal order of two models is right to 1e-4."""
+
 
 @dataclass(frozen=True, slots=True)
 class SizePower:
@@ -137,9 +140,14 @@ def order_agreement(disagreement: float, difference: float, n: int, total: int |
     """Probability that n random examples order two models rightly, ties counting half.
 
     Exact: hypergeometric from `total` examples, binomial from an unlimited supply, but for
-    numbers of discordant examples that have a chance below e^−40 (Bernstein).
+    numbers of discordant examples that have a chance below e^−40 (Bernstein); normal where
+    a thousand of many examples are discordant.
     """
     rate = max(disagreement, difference)
+    if n > EXACT_UP_TO and n * rate > MANY:
+        left = 1.0 if total is None else (total - n) / (total - 1)
+        error = math.sqrt(max(rate - difference**2, 0) / n * left)
+        return float(special.ndtr(difference / error)) if error > 0 else 1.0
     if total is not None:
         gap = round(difference * total)
         better = min((round(rate * total) + gap + 1) // 2, total)

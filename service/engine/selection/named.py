@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -36,6 +37,9 @@ def positioned(options: Mapping[str, Any], examples: Sequence[str]) -> dict[str,
     for name in LISTS:
         if options.get(name) is not None:
             found[name] = [_position(name, value, at) for value in _listed(name, options[name])]
+            if len(set(found[name])) < len(found[name]):
+                (twice, _), *_ = Counter(options[name]).most_common(1)
+                raise ValueError(f"{name} names {twice!r} more than once")
     if both := sorted(set(found.get("include") or ()) & set(found.get("exclude") or ())):
         raise ValueError(f"example {examples[both[0]]!r} is in include and in exclude")
     if options.get("costs") is not None:

@@ -9,7 +9,6 @@ answers (`predictor`). Nothing here is random; larger subsets contain the smalle
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Real
 from typing import ClassVar
 
 import numpy as np
@@ -26,6 +25,7 @@ from service.engine.shrinkage import Floats
 
 _LEAST_SOURCES = 2
 _CORRECTED_FROM = 30
+_LARGEST = float(np.finfo(np.float64).max)
 _FOLD_SIZE = 128
 """Left-out models judge subsets up to this size; their correction and spread hold for larger ones."""
 
@@ -71,7 +71,7 @@ class OptimalDesign:
             raise ValueError("costs are numbers above 0, one for each example")
         self.per_subtask = per_subtask
         self.costs = None if costs is None else np.array(costs, dtype=np.float64)
-        self.budget = budget
+        self.budget = None if budget is None else float(budget)
 
     def fit(self, source: Source, rng: np.random.Generator) -> FittedDesign:
         """Learn the covariance.
@@ -202,4 +202,4 @@ def _indices(name: str, values: Sequence[int] | None) -> NDArray[np.int64]:
 
 
 def _positive(value: object) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool) and 0 < float(value) < np.inf
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= _LARGEST

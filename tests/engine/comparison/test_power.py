@@ -3,8 +3,9 @@ import math
 
 import numpy as np
 import pytest
-from scipy import special
+from scipy import special, stats
 
+from service.engine.agreement import random_agreement
 from service.engine.comparison.gate import EXACT_UP_TO, Rule
 from service.engine.comparison.power import (
     examples_to_order,
@@ -59,6 +60,17 @@ def test_a_million_examples_are_answered_closely_and_without_a_table_of_them(tot
     left = 1 if total is None else 0.9
     expected = special.ndtri(0.8) * (0.2 * left / 1e6) ** 0.5
     assert mdad(0.2, 10**6, 0.8, total) == pytest.approx(expected, rel=0.02)
+
+
+def test_where_many_examples_differ_the_normal_order_is_the_exact_one():
+    exact = random_agreement(20_000, np.array([2550]), np.array([2450]), np.array([6000])).half_credit[0, 0]
+    assert order_agreement(0.25, 0.005, 6000, 20_000) == pytest.approx(exact, abs=2e-4)
+    told, share = np.arange(6001), (1 + 0.005 / 0.25) / 2
+    lead = (
+        stats.binom.sf(told // 2, told, share) + (told % 2 == 0) * stats.binom.pmf(told / 2, told, share) / 2
+    )
+    exact = stats.binom.pmf(told, 6000, 0.25) @ lead
+    assert order_agreement(0.25, 0.005, 6000) == pytest.approx(exact, abs=2e-4)
 
 
 def test_the_needed_examples_are_the_fewest():

@@ -78,8 +78,8 @@ def test_what_must_be_in_is_in_and_what_must_not_is_out():
 def test_sizes_the_options_leave_no_subset_for_are_refused_with_those_they_do():
     strata = np.repeat(np.arange(5, dtype=np.int32), 18)
     fitted = fit(simulated(20, 90), strata, include=[3, 4, 5, 6], exclude=[0], per_subtask=2)
-    for size in (11, 90):
-        with pytest.raises(Unsuitable, match="between 12 and 89"):
+    for size, told in ((11, "ask for 12 examples"), (90, "leaves 89 examples")):
+        with pytest.raises(Unsuitable, match=told):
             fitted.pick(size)
     with pytest.raises(Unsuitable, match="example 90 of 90"):
         fit(simulated(20, 90), include=[90])
