@@ -69,10 +69,10 @@ def test_the_composed_service_runs_a_job(environment: dict[str, str]) -> None:
             matrix = client.post("/matrices", json=tiny()).json()
             body = {"matrix_id": matrix["id"], "methods": ["random"], "sizes": [4], "trials": 5}
             assert json.loads(result(client, client.post("/mdad", json=body)))["methods"]
-        for name in ("api", "worker", "beat"):
-            assert probed(name, environment, **{"http://127.0.0.1:8000": address}) == 0, name
-    for name in ("api", "worker"):
-        assert probed(name, environment, **{"http://127.0.0.1:8000": address}) == 1, name
+        here = {"http://127.0.0.1:8000": address}
+        probes = {name: probe(name, environment, **here) for name in ("api", "worker", "beat")}
+        assert {name: process.wait(60) for name, process in probes.items()} == dict.fromkeys(probes, 0)
+    assert probe("api", environment, **here).wait(60) == 1
 
 
 def key(environment: dict[str, str]) -> str:
@@ -90,12 +90,12 @@ def key(environment: dict[str, str]) -> str:
     return made.stdout.strip()
 
 
-def probed(name: str, environment: dict[str, str], **replaced: str) -> int:
-    """What a service's health check says; a container's `python` is this one."""
+def probe(name: str, environment: dict[str, str], **replaced: str) -> subprocess.Popen[bytes]:
+    """A service's health check; a container's `python` is this one."""
     kind, *command = OURS[name]["healthcheck"]["test"]
     assert kind == "CMD"
     words = [{"python": sys.executable, **replaced}.get(word, word) for word in command]
-    return subprocess.run(words, env=os.environ | environment, timeout=60, check=False).returncode
+    return subprocess.Popen(words, env=os.environ | environment)
 
 
 def ready(process: subprocess.Popen[str]) -> str:

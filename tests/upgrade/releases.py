@@ -6,10 +6,11 @@ import contextlib
 import io
 import os
 import re
+import signal
 import subprocess
 import sys
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -46,14 +47,16 @@ class Release:
         try:
             yield
         finally:
-            embedded.stop(process)
+            # Nothing is left to hand back, and a worker takes seconds to say goodbye.
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
 
     @contextlib.contextmanager
-    def api(self, log: IO[bytes] | None = None) -> Iterator[str]:
-        """The API of this release, without workers; yields its address."""
+    def api(self, log: IO[bytes] | None = None) -> Iterator[Callable[[], str]]:
+        """The API of this release, without workers; its address can be asked for once, and is waited for."""
         process = self._start("serve", "--port", "0", "--workers", "0", log=log)
         try:
-            yield _address(process)
+            yield lambda: _address(process)
         finally:
             embedded.stop(process)
             if process.stdout is not None:
@@ -66,6 +69,7 @@ class Release:
             env=os.environ | self.env,
             stdout=subprocess.PIPE if arguments[0] == "serve" else None,
             stderr=log,
+            start_new_session=True,
         )
 
 

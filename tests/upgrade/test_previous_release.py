@@ -57,8 +57,9 @@ def test_what_the_previous_release_writes_the_schema_still_takes(old: Release, d
 
 def test_jobs_pass_between_the_releases(old: Release, new: Release) -> None:
     """As in a rolling upgrade: the schema first, then servers and workers one by one."""
-    with contextlib.ExitStack() as at_work, old.api() as before, new.api() as after:
+    with contextlib.ExitStack() as at_work, old.api() as old_ready, new.api() as new_ready:
         at_work.enter_context(old.worker())
+        before, after = old_ready(), new_ready()
         olds = at_work.enter_context(httpx.Client(base_url=before, timeout=60))
         news = at_work.enter_context(httpx.Client(base_url=after, timeout=60))
         assert olds.get("/readyz").status_code == 200

@@ -108,9 +108,9 @@ def test_a_request_is_followed_to_its_worker_by_traces_and_logs(
 ) -> None:
     ours = Release(ROOT, env | {"DATABASE_URL": traced.postgres_url, "REDIS_URL": traced.redis_url})
     log = tmp_path / "log"
-    with log.open("ab") as stderr, ours.api(stderr) as address:
+    with log.open("ab") as stderr, ours.api(stderr) as ready:
         headers = {"traceparent": f"00-{TRACE}-{PARENT}-01", "X-Request-ID": "nightly-7"}
-        with httpx.Client(base_url=address, timeout=60) as client:
+        with httpx.Client(base_url=ready(), timeout=60) as client:
             assert client.get("/livez", headers=headers).status_code == 200
             matrix = client.post("/matrices", json=TABLE).json()["id"]
             body = {"matrix_id": matrix, "methods": ["random", "stratified"], "trials": 10}
