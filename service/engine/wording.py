@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from service.engine.matrix import Matrix
+from service.engine.pairs import EQUAL
 from service.engine.plan import Plan
 from service.engine.resampling import LEAST_MODELS
+
+RANDOM = {
+    "random": "drawn at random",
+    "random (confidences)": "drawn at random and scored by confidence",
+}
 
 
 def sentence(plan: Plan, matrix: Matrix, answer: dict[str, Any]) -> str:
@@ -15,6 +23,8 @@ def sentence(plan: Plan, matrix: Matrix, answer: dict[str, Any]) -> str:
     if answer["status"] == "not_enough_models":
         few = f"{plan.models.targets} target models are too few to recommend a size"
         return f"{few}; at least {LEAST_MODELS} are needed."
+    if answer["status"] == "not_reached" and np.ptp(matrix.accuracies) <= EQUAL:
+        return "All models have the same score: there is no order for a smaller set to keep."
     if answer["status"] == "not_reached":
         orders = f"puts models in the order that {_truth(plan)} give them in {chance} of cases"
         return f"No method or size tested {orders}, however far apart they are."
@@ -36,7 +46,7 @@ def _everything(plan: Plan, matrix: Matrix, answer: dict[str, Any], chance: str)
     best = answer["best_tested"]
     if not best:
         return f"{advice}: {sizes} {refusal}."
-    what = f"{best['size']} examples {_chosen(plan, best)}"
+    what = f"{best['size']} example{'s' * (best['size'] != 1)} {_chosen(plan, best)}"
     if best["mdad"] <= plan.target_mdad + 1e-9:
         return (
             f"{advice}: {sizes} surely {refusal}; the best, {what}, does so on all trials "
@@ -53,7 +63,7 @@ def _truth(plan: Plan) -> str:
 
 
 def _chosen(plan: Plan, answer: dict[str, Any]) -> str:
-    how = "drawn at random" if answer["method"] == "random" else f"chosen by {answer['method']}"
+    how = RANDOM.get(answer["method"], f"chosen by {answer['method']}")
     curve = len(plan.models.sources) > 1 and answer["source_models"] is not None
     return f"{how} from {answer['source_models']} source models" if curve else how
 

@@ -64,6 +64,19 @@ def test_not_reached_when_nothing_orders_models() -> None:
     assert result["recommendation"]["status"] == "not_reached"
 
 
+def test_models_that_all_score_the_same_have_no_order_to_keep() -> None:
+    data = made.matrix(np.tile(np.arange(60) % 2, (20, 1)).astype(np.uint8))
+    found = made.run(data, methods=["random"], trials=3, sizes=[5])["recommendation"]
+    assert found["status"] == "not_reached"
+    assert found["sentence"].startswith("All models have the same score")
+
+
+def test_a_size_of_one_reads_well() -> None:
+    data = made.matrix(made.answers(30, 200, spread=2))
+    found = made.run(data, methods=["random"], trials=3, sizes=[1], target_mdad=0.001)["recommendation"]
+    assert "the best, 1 example drawn at random" in found["sentence"]
+
+
 def test_not_enough_models() -> None:
     result = made.run(made.matrix(made.answers(8, 120)), methods=["random"], trials=5)
     found = result["recommendation"]

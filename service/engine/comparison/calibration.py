@@ -18,6 +18,8 @@ MeasuredOn = Literal["new_models", "cross_validation", "source_models", "posteri
 
 # Fewer models with known scores than this carry no calibration of their own.
 LEAST_MODELS = 10
+# Estimates from all examples leave squared errors like this behind.
+ROUNDING = 1e-20
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,7 @@ def calibrate(
         models=len(errors),
         bias=float(errors.mean()),
         deviation=float(np.sqrt((errors**2).mean())),
-        effective_size=movement / squares if squares > 0 else float("inf"),
+        effective_size=movement / squares if squares > ROUNDING else float("inf"),
         measured_on=measured_on,
     )
 
@@ -140,7 +142,7 @@ def cross_validate(
         models=source.n_models,
         bias=float(together.mean()),
         deviation=float(np.sqrt((together**2).mean())),
-        effective_size=movement / squares if squares > 0 else float("inf"),
+        effective_size=movement / squares if squares > ROUNDING else float("inf"),
         measured_on="cross_validation",
     )
 

@@ -55,3 +55,9 @@ def test_left_out_models_show_the_error_new_models_will_have():
         estimates = fitted.estimate(subset, scores[new][:, subset.indices].astype(float), "weighted")
         seen.append(np.sqrt(((estimates - full[new]) ** 2).mean()))
     assert np.mean(said) == pytest.approx(np.mean(seen), rel=0.3)
+
+
+def test_rounding_errors_of_estimates_from_all_examples_are_none():
+    scores = np.random.default_rng(0).integers(0, 2, (12, 60)).astype(float)
+    estimates = scores @ np.full(60, 1 / 60)
+    assert calibrate(estimates, scores.mean(axis=1), scores).effective_size == np.inf
