@@ -33,6 +33,7 @@ class Heard:
         self.reads += other.reads
         self.statuses += other.statuses
         self.jobs += other.jobs
+        self.seconds += other.seconds
 
 
 class Caller:
