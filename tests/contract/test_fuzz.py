@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -19,6 +20,8 @@ from tests.contract.document import document
 QUIET = {"deadline": None, "suppress_health_check": list(HealthCheck), "phases": [Phase.generate]}
 # What data must fit beyond their schema cannot be told in one: sizes within N, files that can be read.
 BEYOND_SCHEMAS = [positive_data_acceptance]
+CASES = int(os.environ.get("FUZZ_CASES", "8"))
+"""A request of each operation so often: `FUZZ_CASES=60 .venv/bin/python -m pytest tests/contract/test_fuzz.py`."""
 QUEUED = sa.text("SELECT DISTINCT job_id FROM parts WHERE status = 'queued'")
 EMPTY = sa.text("TRUNCATE matrices, idempotency_keys CASCADE")
 
@@ -59,7 +62,7 @@ def test_random_walks_along_the_links(schema: Any, own: Settings, db: sa.Engine)
         def validate_response(self, response: Any, case: Any, **kwargs: Any) -> None:
             case.validate_response(response, excluded_checks=BEYOND_SCHEMAS, **kwargs)
 
-    Walk.run(settings=settings(max_examples=25, stateful_step_count=8, derandomize=True, **QUIET))
+    Walk.run(settings=settings(max_examples=3 * CASES, stateful_step_count=8, derandomize=True, **QUIET))
     assert ("create_matrix", 201) in reached
     assert len({name for name, status in reached if status < 300}) >= 5, sorted(reached)
 
@@ -74,7 +77,7 @@ def test_random_requests(schema: Any, own: Settings, db: sa.Engine, name: str) -
     )
 
     @given(operation.as_strategy())
-    @settings(max_examples=8, derandomize=True, **QUIET)
+    @settings(max_examples=CASES, derandomize=True, **QUIET)
     def ask(case: Any) -> None:
         _work(db, worker)
         case.call_and_validate(excluded_checks=BEYOND_SCHEMAS)
