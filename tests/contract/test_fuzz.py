@@ -21,7 +21,7 @@ QUIET = {"deadline": None, "suppress_health_check": list(HealthCheck), "phases":
 # What data must fit beyond their schema cannot be told in one: sizes within N, files that can be read.
 BEYOND_SCHEMAS = [positive_data_acceptance]
 CASES = int(os.environ.get("FUZZ_CASES", "8"))
-"""A request of each operation so often: `FUZZ_CASES=60 .venv/bin/python -m pytest tests/contract/test_fuzz.py`."""
+"""Requests of each operation; by hand `FUZZ_CASES=60 python -m pytest tests/contract/test_fuzz.py`."""
 QUEUED = sa.text("SELECT DISTINCT job_id FROM parts WHERE status = 'queued'")
 EMPTY = sa.text("TRUNCATE matrices, idempotency_keys CASCADE")
 
