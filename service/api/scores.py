@@ -81,6 +81,7 @@ def _estimate(house: House, selection_id: str, sent: Received, keep: bool, confi
         warnings += _foreign(told.strangers(upload, matrices.examples(conn, selection.matrix_id), origin))
         if keep:
             answers.keep(conn, selection.id, rows)
+            warnings += _namesakes(sorted(set(rows) & set(standing.models)))
         since = drift_since(conn, house, selection)
     warnings = [*upload.warnings, *warnings]
     return _view(selection, matrix, standing, rows, confidence, kept=keep, drift=since, warnings=warnings)
@@ -105,6 +106,16 @@ def _rows(part: Matrix, standing: Standing, *, confidences: bool) -> tuple[dict[
     outside = len(set(part.examples).difference(standing.chosen))
     warnings = [f"Answers to {outside} examples outside the selection are set aside."] if outside else []
     return rows, warnings
+
+
+def _namesakes(names: list[str]) -> list[str]:
+    if not names:
+        return []
+    shown = ", ".join(map(repr, names[:3])) + " …" * (len(names) > 3)
+    return [
+        f"The matrix has models of these names too ({shown}): on this selection `/compare` now takes the "
+        "answers kept, not the matrix's."
+    ]
 
 
 def _foreign(names: list[str]) -> list[str]:

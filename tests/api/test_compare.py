@@ -232,6 +232,9 @@ def test_kept_answers_are_known_by_name(api: httpx.Client, selection: dict[str, 
     body = {"selection_id": selection["selection_id"], "baseline": "m00", "candidate": "nightly"}
     (one,) = asked(api, body)["comparisons"]
     assert (one["candidate"], one["verdict"], one["n_common"]) == ("nightly", "pass", 40)
+    assert not any("of these names" in text for text in sent["warnings"])
+    again = api.post(path, params=params, content=csv_of({"m07": np.ones(40)}, chosen)).json()
+    assert any("'m07'" in text and "`/compare`" in text for text in again["warnings"])
     api.post(path, params=params, content=csv_of({"nightly": np.zeros(40)}, chosen))
     assert asked(api, body)["comparisons"][0]["verdict"] != "pass"
 

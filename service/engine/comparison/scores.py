@@ -184,13 +184,17 @@ def _modelled(
 
 
 def filled(row: NDArray[np.float64], known: Known) -> NDArray[np.float64]:
-    """Answers with the missing ones filled in, from the known models' and the model's level, shape (n,)."""
+    """Answers with the missing ones filled in, from the known models' and the model's level, shape (n,).
+
+    No missing answer is taken as certain, not even of a model right on all others: with n
+    answered it is at most 1 − 1 / (n + 2), and so leaves doubt.
+    """
     there = ~np.isnan(row)
     if there.all():
         return row
     mean = np.nan_to_num(_mean_answers(known.answers))
-    ability = float((row - mean)[there].mean())
-    return np.where(there, row, np.clip(mean + ability, 0, 1))
+    ability, least = float((row - mean)[there].mean()), 1 / (there.sum() + 2)
+    return np.where(there, row, np.clip(mean + ability, least, 1 - least))
 
 
 def _mean_answers(answers: NDArray[np.float64]) -> NDArray[np.float64]:

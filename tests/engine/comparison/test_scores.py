@@ -129,6 +129,16 @@ def test_a_missing_answer_is_filled_by_what_others_got_and_widens_the_interval()
     assert part.bounds[0] <= part.score <= part.bounds[1]
 
 
+@pytest.mark.parametrize("value", [0.0, 1.0])
+def test_half_the_answers_all_alike_leave_doubt_about_the_other_half(value):
+    by = Estimator(np.full(50, 0.02), measured(0.001))
+    row = np.where(np.arange(50) < 25, value, np.nan)
+    about = Known(np.full(4, 0.5), np.full((4, 50), 0.5), np.ones(4, bool))
+    found = one(row, by, about)
+    assert 0.01 < abs(found.score - value) < 0.02
+    assert found.standard_error > 0.015
+
+
 def test_a_predictor_with_an_intercept_is_used_as_it_is():
     found = one(np.ones(4), Estimator(np.full(4, 0.2), measured(), intercept=0.1))
     assert found.score == pytest.approx(0.9)
