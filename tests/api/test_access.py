@@ -43,12 +43,17 @@ def key(db: sa.Engine) -> str:
     return make(db)
 
 
+@pytest.fixture(scope="module")
+def by_scope(db: sa.Engine) -> dict[str, str]:
+    return {scope: make(db, "default", scope) for scope in SCOPES}
+
+
 @pytest.mark.parametrize("operation", operations(), ids=lambda o: o.name)
 @pytest.mark.parametrize("scope", SCOPES)
 def test_a_key_opens_what_its_scope_does(
-    api: httpx.Client, db: sa.Engine, operation: Operation, scope: str
+    api: httpx.Client, by_scope: dict[str, str], operation: Operation, scope: str
 ) -> None:
-    answer = ask(api, make(db, "default", scope), operation, ANYTHING, Request())
+    answer = ask(api, by_scope[scope], operation, ANYTHING, Request())
     if operation.scope in (scope, None):
         assert answer.status_code not in (401, 403)
         return
