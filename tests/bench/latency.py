@@ -18,7 +18,9 @@ import numpy as np
 
 import migrations
 from service import embedded
+from service.store.db import make_engine
 from tests.acceptance.running import finished, result, serving
+from tests.api.doors import bearing, make
 from tests.bench.row import Row
 
 JOBS = 50
@@ -32,11 +34,34 @@ def rows() -> Iterator[Row]:
         migrations.upgrade(stack.database_url)
         with (
             serving("--workers", "1", "--data-dir", folder, env=env) as served,
+            serving("--workers", "0", env=env | {"TASTETEST_AUTH": "required"}) as asking,
             yardsticks(env) as bare_address,
             httpx.Client(base_url=served.address) as client,
+            httpx.Client(base_url=asking.address) as keyed,
             httpx.Client(base_url=bare_address) as bare,
         ):
             yield from _measure(client, bare)
+            job_id = client.get("/jobs").raise_for_status().json()["items"][0]["id"]
+            # From the first key on the other server asks for one, too.
+            keyed.headers.update(bearing(_key(stack.database_url)))
+            yield _reading(keyed, bare, job_id, "GET /jobs/{id} with a key")
+
+
+def _key(database_url: str) -> str:
+    engine = make_engine(database_url)
+    try:
+        return make(engine)
+    finally:
+        engine.dispose()
+
+
+def _reading(client: httpx.Client, bare: httpx.Client, job_id: str, what: str) -> Row:
+    read, select = _alternate(
+        READS,
+        lambda _: client.get(f"/jobs/{job_id}").raise_for_status(),
+        lambda _: bare.get(f"/one/{job_id}").raise_for_status(),
+    )
+    return Row(f"{what} / bare route with one SELECT", read, select, 2)
 
 
 def _measure(client: httpx.Client, bare: httpx.Client) -> Iterator[Row]:
@@ -53,12 +78,7 @@ def _measure(client: httpx.Client, bare: httpx.Client) -> Iterator[Row]:
     posted, idle = _alternate(JOBS, post_to_result, lambda _: noop.delay().get(timeout=10))
     yield Row("smallest job, POST to result / no-op Celery task", posted, idle, 25)
     job_id = finished(client, client.post("/mdad", json=job(0)))["id"]
-    read, select = _alternate(
-        READS,
-        lambda _: client.get(f"/jobs/{job_id}").raise_for_status(),
-        lambda _: bare.get(f"/one/{job_id}").raise_for_status(),
-    )
-    yield Row("GET /jobs/{id} / bare route with one SELECT", read, select, 2)
+    yield _reading(client, bare, job_id, "GET /jobs/{id}")
 
 
 def _alternate(times: int, *calls: Callable[[int], Any]) -> tuple[float, ...]:
