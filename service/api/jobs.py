@@ -98,8 +98,9 @@ def get_result(job_id: JobId, request: Request, house: HouseDep) -> Response:
 
 def _no_result(job: JobRecord) -> Conflict:
     if job.finished:
-        why = str(job.error["detail"]) if job.error else "It was cancelled; send the request again."
-        return Conflict(f"The job has {job.status} and has no result. {why}", [Fault("", job.status, why)])
+        why = str(job.error["detail"]) if job.error else "Send the request again to start it anew."
+        ended = "was cancelled" if job.status == "cancelled" else f"has {job.status}"
+        return Conflict(f"The job {ended} and has no result. {why}", [Fault("", job.status, why)])
     mend = f"Ask /jobs/{job.id}?wait={MAX_WAIT} until its status is succeeded."
     return Conflict(f"The job is {job.status}: there is no result yet. {mend}", [Fault("", job.status, mend)])
 

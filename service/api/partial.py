@@ -35,5 +35,11 @@ def get_partial_result(job_id: JobId, house: HouseDep) -> PartialResult:
 
 
 def _nothing_partial(job: JobRecord) -> Conflict:
-    why = f"The job has {job.status}" if job.finished else "A selection is made in one piece"
-    return Conflict(f"{why}; ask for its result.", [Fault("", "no_partial_result", why)])
+    why = "A selection is made in one piece; ask for its result."
+    if job.status == "cancelled":
+        why = "The job was cancelled and has no result; send the request again."
+    elif job.status == "failed":
+        why = f"The job failed and has no result; GET /jobs/{job.id} says why."
+    elif job.finished:
+        why = f"The job has succeeded; GET /jobs/{job.id}/result has all it found."
+    return Conflict(why, [Fault("", "no_partial_result", why)])

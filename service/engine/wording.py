@@ -23,6 +23,8 @@ def sentence(plan: Plan, matrix: Matrix, answer: dict[str, Any]) -> str:
     if answer["status"] == "not_enough_models":
         few = f"{plan.models.targets} target models are too few to recommend a size"
         return f"{few}; at least {LEAST_MODELS} are needed."
+    if answer["status"] == "not_reached" and not answer["alternatives"]:
+        return "No method asked for could work on these data, so nothing was measured; the caveats say why."
     if answer["status"] == "not_reached" and np.ptp(matrix.accuracies) <= EQUAL:
         return "All models have the same score: there is no order for a smaller set to keep."
     if answer["status"] == "not_reached":

@@ -138,7 +138,8 @@ def draw_names(series: Sequence[Series], axes: Axes) -> Markup:
         start = axes.x.end + 10
         parts.append(element("path", d=path([(x + 6, y), (start, y), (start + 12, place)]), class_="leader"))
         parts.append(mark(one.look.mark, start + 20, place, one.look.colour))
-        name = shortened(one.label, LABEL_COLUMNS)
+        # The number of source models tells the lines of a learning curve apart: what is cut must not be that.
+        name = shortened(one.label.removesuffix(" sources"), LABEL_COLUMNS)
         classes = "strong" if one.bold else None
         text = element("text", element("title", one.label), name, x=start + 30, y=place + 4.5, class_=classes)
         parts.append(text)

@@ -53,3 +53,12 @@ def test_a_selection_has_none(api: httpx.Client, matrix: str) -> None:
     job = api.post("/select", json=ask).json()
     problem(api.get(f"/jobs/{job['id']}/partial"), 409, "conflict")
     problem(api.get("/jobs/0198c0de-7a57-7e57-8000-00000000ffff/partial"), 404, "not-found")
+
+
+def test_a_cancelled_job_is_not_said_to_have_a_result(api: httpx.Client, matrix: str) -> None:
+    ask = {"matrix_id": matrix, "methods": ["random"], "sizes": [5], "seed": 77}
+    job = api.post("/mdad", json=ask).json()
+    api.post(job["links"]["cancel"])
+    for path in ("partial", "result"):
+        detail = problem(api.get(f"/jobs/{job['id']}/{path}"), 409, "conflict")["detail"]
+        assert "was cancelled and has no result" in detail

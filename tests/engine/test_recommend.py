@@ -71,6 +71,15 @@ def test_models_that_all_score_the_same_have_no_order_to_keep() -> None:
     assert found["sentence"].startswith("All models have the same score")
 
 
+def test_where_every_method_was_skipped_nothing_is_said_to_have_been_measured() -> None:
+    data = made.matrix(made.answers(24, 100))
+    request = {"methods": ["anchor_points"], "source_models": 2, "target_models": 12}
+    found = made.run(data, **request, trials=3, sizes=[5])["recommendation"]
+    assert found["status"] == "not_reached"
+    assert "nothing was measured" in found["sentence"]
+    assert any("anchor_points was skipped" in caveat for caveat in found["caveats"])
+
+
 def test_a_size_of_one_reads_well() -> None:
     data = made.matrix(made.answers(30, 200, spread=2))
     found = made.run(data, methods=["random"], trials=3, sizes=[1], target_mdad=0.001)["recommendation"]

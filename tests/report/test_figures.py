@@ -111,6 +111,9 @@ def test_a_learning_curve_names_its_numbers_of_sources(matrix: Matrix) -> None:
         "confidence_strata, 10 sources",
         "confidence_strata, 15 sources",
     ]
+    drawn = str(figures(result, scores_of(matrix))["mdad"].svg())
+    assert ">confidence_strata, 10<" in drawn
+    assert ">confidence_strata, 15<" in drawn
 
 
 def test_without_held_out_examples_there_is_one_panel(matrix: Matrix) -> None:

@@ -110,6 +110,19 @@ def test_a_skipped_method_says_why(matrix: Matrix) -> None:
     assert f"skipped: {skipped}" in Outline(report(matrix, result)).text
 
 
+def test_what_cannot_be_said_has_no_heading(matrix: Matrix) -> None:
+    skipped = result_of(matrix, methods=["anchor_points"], sizes=[10], trials=2, source_models=3)
+    page = report(matrix, skipped)
+    assert 'id="sizes"' not in page
+    assert "nothing was measured" in Outline(page).text
+    alone = report(matrix, result_of(matrix, methods=["random"], sizes=[10], trials=2))
+    assert "Random draws as good from" not in alone
+    curve = {"methods": ["confidence_strata"], "sizes": [10], "trials": 2, "source_models": [10, 15]}
+    learnt = "how many source models it learnt from"
+    assert learnt in report(matrix, result_of(matrix, **curve))
+    assert learnt not in alone
+
+
 def test_subtasks_and_groups_get_their_tables(matrix: Matrix) -> None:
     settings = {"methods": ["random"], "sizes": [10, 20], "trials": 2}
     result = result_of(matrix, **settings, by_subtask=True, group=list(matrix.models[:5]))
