@@ -14,6 +14,7 @@ from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 from service.settings import Settings
 from tests.api.conftest import answering
+from tests.api.doors import bearing, make
 from tests.api.working import Worker
 from tests.contract.document import document
 
@@ -28,7 +29,14 @@ EMPTY = sa.text("TRUNCATE matrices, idempotency_keys CASCADE")
 
 @pytest.fixture(scope="module")
 def own(postgres_url: str, redis_url: str) -> Settings:
-    return Settings(database_url=postgres_url, redis_url=redis_url, max_trials=3, max_sizes=3)
+    limits = {"max_trials": 3, "max_sizes": 3}
+    return Settings(database_url=postgres_url, redis_url=redis_url, auth="required", **limits)
+
+
+@pytest.fixture(scope="module")
+def shown(db: sa.Engine) -> dict[str, str]:
+    """The headers that show a key; without them nothing but 401 is to be had."""
+    return bearing(make(db))
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +45,9 @@ def schema(own: Settings) -> Iterator[Any]:
         yield schemathesis.openapi.from_url(f"{client.base_url}/openapi.json")
 
 
-def test_random_walks_along_the_links(schema: Any, own: Settings, db: sa.Engine) -> None:
+def test_random_walks_along_the_links(
+    schema: Any, own: Settings, shown: dict[str, str], db: sa.Engine
+) -> None:
     """Each walk starts with an empty database, and every job is done before the next step."""
     reached: set[tuple[str, int]] = set()
     worker = Worker(db, own)
@@ -50,6 +60,7 @@ def test_random_walks_along_the_links(schema: Any, own: Settings, db: sa.Engine)
         def before_call(self, case: Any) -> None:
             _work(db, worker)
             name = _name(case)
+            case.headers = {**(case.headers or {}), **shown}
             if name == "create_matrix":
                 # Random bytes are hardly ever a matrix, and without one there is nowhere to go.
                 case.body, case.media_type, case.query = MATRIX, "application/json", {}
@@ -70,7 +81,7 @@ def test_random_walks_along_the_links(schema: Any, own: Settings, db: sa.Engine)
 @pytest.mark.parametrize(
     "name", [o["operationId"] for path in document()["paths"].values() for o in path.values()]
 )
-def test_random_requests(schema: Any, own: Settings, db: sa.Engine, name: str) -> None:
+def test_random_requests(schema: Any, own: Settings, shown: dict[str, str], db: sa.Engine, name: str) -> None:
     worker = Worker(db, own)
     operation = next(
         r.ok() for r in schema.get_all_operations() if r.ok().definition.raw["operationId"] == name
@@ -80,7 +91,7 @@ def test_random_requests(schema: Any, own: Settings, db: sa.Engine, name: str) -
     @settings(max_examples=CASES, derandomize=True, **QUIET)
     def ask(case: Any) -> None:
         _work(db, worker)
-        case.call_and_validate(excluded_checks=BEYOND_SCHEMAS)
+        case.call_and_validate(headers=shown, excluded_checks=BEYOND_SCHEMAS)
 
     ask()
 
