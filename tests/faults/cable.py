@@ -42,22 +42,32 @@ class Cable:
         ready.set()
         self._loop.run_forever()
         server.close()
-        for task in self._tasks:
+        # Those that are just being accepted as well.
+        tasks = asyncio.all_tasks(self._loop)
+        for task in tasks:
             task.cancel()
-        self._loop.run_until_complete(asyncio.gather(*self._tasks, return_exceptions=True))
+        self._loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
+        # A closed connection is let go of in the loop's next turn.
+        self._loop.run_until_complete(asyncio.sleep(0))
         self._loop.close()
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        there, back = await asyncio.open_unix_connection(self._server)
+        try:
+            there, back = await asyncio.open_unix_connection(self._server)
+        except BaseException:
+            writer.close()
+            raise
         for source, sink in ((reader, back), (there, writer)):
             task = asyncio.create_task(self._carry(source, sink))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
     async def _carry(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
-        with contextlib.suppress(ConnectionError):
-            while data := await source.read(65536):
-                await self._whole.wait()
-                sink.write(data)
-                await sink.drain()
-        sink.close()
+        try:
+            with contextlib.suppress(ConnectionError):
+                while data := await source.read(65536):
+                    await self._whole.wait()
+                    sink.write(data)
+                    await sink.drain()
+        finally:
+            sink.close()
