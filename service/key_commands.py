@@ -7,20 +7,19 @@ import re
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
-from sqlalchemy import Connection, create_engine
-from sqlalchemy.exc import OperationalError, ProgrammingError
 
-import migrations
-from service import embedded
-from service.errors import NotFound
+from service.keys import DEFAULT_WORKSPACE as DEFAULT
 from service.keys import SCOPES, new
 from service.options import DATA_DIR
-from service.settings import get_settings
-from service.store import keys as stored
-from service.store.keys import KeyRecord
-from service.store.scope import DEFAULT
+
+if TYPE_CHECKING:
+    # Of the other commands, none should wait for the database's libraries to be loaded.
+    from sqlalchemy import Connection
+
+    from service.store.keys import KeyRecord
 
 WORKSPACE = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 LONGEST_NAME = 200
@@ -41,6 +40,8 @@ def keys() -> None:
 @DATA_DIR
 def create(name: str, workspace: str, scopes: str, days: int | None, data_dir: Path) -> None:
     """Make a key and print it, this once; NAME says whose it is or what for."""
+    from service.store import keys as stored
+
     key = new()
     with _database(data_dir) as conn:
         record = stored.add(
@@ -63,6 +64,8 @@ def create(name: str, workspace: str, scopes: str, days: int | None, data_dir: P
 @DATA_DIR
 def list_keys(workspace: str | None, data_dir: Path) -> None:
     """Show all keys, without their secrets."""
+    from service.store import keys as stored
+
     with _database(data_dir) as conn:
         found = stored.listed(conn, workspace)
     click.echo(_line("id", "workspace", "scopes", "state", "last used", "name"))
@@ -76,6 +79,9 @@ def list_keys(workspace: str | None, data_dir: Path) -> None:
 @DATA_DIR
 def revoke(key_id: str, data_dir: Path) -> None:
     """End a key for good; running servers refuse it within seconds."""
+    from service.errors import NotFound
+    from service.store import keys as stored
+
     with _database(data_dir) as conn:
         try:
             record = stored.revoke(conn, key_id)
@@ -86,6 +92,13 @@ def revoke(key_id: str, data_dir: Path) -> None:
 
 @contextlib.contextmanager
 def _database(data_dir: Path) -> Iterator[Connection]:
+    from sqlalchemy import create_engine
+    from sqlalchemy.exc import OperationalError, ProgrammingError
+
+    import migrations
+    from service import embedded
+    from service.settings import get_settings
+
     with contextlib.ExitStack() as around:
         url = get_settings().database_url
         try:

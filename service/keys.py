@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 Scope = Literal["read", "write", "admin"]
+DEFAULT_WORKSPACE = "default"
 SCOPES: tuple[Scope, ...] = get_args(Scope)
 
 # Random and long: a plain hash of it cannot be guessed back, and needs no slow one.

@@ -16,7 +16,9 @@ from functools import lru_cache
 
 from sqlalchemy import ColumnElement, Connection, Engine, Table, event, true
 
-DEFAULT = "default"
+from service.keys import DEFAULT_WORKSPACE
+
+DEFAULT = DEFAULT_WORKSPACE
 NOBODY = ""
 """The workspace of those who are let in without saying who they are: nothing is in it."""
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -170,3 +172,8 @@ def test_missing_results_are_shown_with_what_became_of_them(capsys: pytest.Captu
     for line, expected in ((own | why, "4 (3 errored, 1 not run)"), (own, "4")):
         shown.stored({"name": "n", "revision": 2, "warnings": []}, "m", [line])
         assert f"│ {expected} │" in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_pipeline_does_not_wait_for_what_only_the_service_needs() -> None:
+    loaded = "import sys, service.cli; print(*{'sqlalchemy', 'fastapi', 'numpy'}.intersection(sys.modules))"
+    assert subprocess.check_output([sys.executable, "-c", loaded], text=True).strip() == ""
