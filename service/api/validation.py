@@ -2,15 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from functools import cache
 from typing import Any
 
 from service.errors import Fault
+from service.schemas.base import Ask
 
 MESSAGES = {
-    "extra_forbidden": "There is no such field; check its spelling against /docs.",
     "missing": "This field is required.",
+    "int_type": "Should be a whole number.",
+    "int_from_float": "Should be a whole number.",
+    "int_parsing": "Should be a whole number.",
+    "float_type": "Should be a number.",
+    "float_parsing": "Should be a number.",
+    "bool_type": "Should be true or false.",
+    "bool_parsing": "Should be true or false.",
+    "string_type": "Should be text.",
+    "list_type": "Should be a list, in [ ].",
+    "dict_type": "Should be a JSON object.",
+    "model_type": "Should be a JSON object.",
+    "model_attributes_type": "Should be a JSON object.",
+    "literal_error": "Should be {expected}.",
+    "greater_than": "Should be above {gt}.",
+    "greater_than_equal": "Should be at least {ge}.",
+    "less_than": "Should be below {lt}.",
+    "less_than_equal": "Should be at most {le}.",
+    "too_short": "Should have at least {min_length} items, not {actual_length}.",
+    "too_long": "Should have at most {max_length} items.",
+    "string_too_short": "Should not be empty.",
+    "string_too_long": "Should have at most {max_length} characters.",
 }
+"""In the place of pydantic's own words, which speak of inputs and validation."""
+
+LONGEST = 50
+"""Longer names are no misspelt fields."""
 
 
 def faults_of(errors: Sequence[Any], body: object) -> tuple[Fault, ...]:
@@ -42,9 +69,41 @@ def pointer(location: Sequence[str | int], body: object) -> str:
 
 
 def _fault(error: Mapping[str, Any], body: object) -> Fault:
-    code = str(error["type"])
-    message = MESSAGES.get(code) or str(error["msg"]).removeprefix("Value error, ")
-    return Fault(pointer(error["loc"], body), code, _sentence(message))
+    return Fault(pointer(error["loc"], body), str(error["type"]), _message(error))
+
+
+def _message(error: Mapping[str, Any]) -> str:
+    code, known = str(error["type"]), error.get("ctx", {})
+    if code == "extra_forbidden":
+        return f"There is no such field; {_mend(str(error['loc'][-1]))}"
+    if code in MESSAGES:
+        return MESSAGES[code].format(**known).replace("1 items", "1 item") + _of_percent(error)
+    return _sentence(str(error["msg"]).removeprefix("Value error, "))
+
+
+def _mend(name: str) -> str:
+    near = get_close_matches(name, _fields() - {name}, 1, 0.75) if len(name) <= LONGEST else []
+    return f"do you mean {near[0]!r}?" if near else "check its spelling against /docs."
+
+
+@cache
+def _fields() -> frozenset[str]:
+    """Every field a request can have."""
+
+    def below(kind: type[Ask]) -> Iterator[type[Ask]]:
+        for each in kind.__subclasses__():
+            yield each
+            yield from below(each)
+
+    return frozenset(name for kind in below(Ask) for name in kind.model_fields)
+
+
+def _of_percent(error: Mapping[str, Any]) -> str:
+    """The mend where a percentage stands for a fraction."""
+    given, most = error.get("input"), error.get("ctx", {}).get("le")
+    if not isinstance(given, int | float) or most is None or not most <= 1 < given <= 100:
+        return ""
+    return f" It is a fraction: {given:g} % is {given / 100:g}."
 
 
 def _sentence(text: str) -> str:

@@ -138,7 +138,7 @@ def mdad_plan(settings: Mapping[str, Any], outline: Outline) -> Plan:
         "seed": fields.integer("seed", 0, 0, 2**63 - 1),
         "paper_compat": fields.flag("paper_compat", default=False),
         "by_subtask": by_subtask,
-        "max_size": fields.integer("max_size", None, 1, 10**9),
+        "max_size": _largest(fields, sizes),
     }
     resolved = {
         "methods": [spec.as_json() for spec in specs],
@@ -195,6 +195,15 @@ def select_plan(settings: Mapping[str, Any], outline: Outline) -> SelectPlan:
     }
     del resolved["label"]
     return SelectPlan(resolved, spec, size, seed, sources or None)
+
+
+def _largest(fields: Fields, sizes: tuple[int, ...]) -> int | None:
+    most = fields.integer("max_size", None, 1, 10**9)
+    if most is not None and most < sizes[0]:
+        raise PlanError(
+            "/max_size", f"{most} is below every size measured ({sizes[0]} and up); name smaller sizes."
+        )
+    return most
 
 
 def _refuse_size(size: int | None, spec: Spec, outline: Outline) -> None:

@@ -126,6 +126,7 @@ def test_everything_exact_without_holdout_and_with_every_model_a_target() -> Non
         ({"methods": [{"method": "random", "scored_by": "confidences"}]}, "/methods/0/scored_by"),
         ({"methods": ["anchor_points"], "target_models": "all"}, "/methods/0"),
         ({"methods": ["random", {"method": "stratified", "label": "random"}]}, "/methods/1/label"),
+        ({"sizes": [10, 20], "max_size": 9}, "/max_size"),
         ({"trials": 0}, "/trials"),
         ({"trials": -3}, "/trials"),
         ({"trials": 10**9}, "/trials"),
