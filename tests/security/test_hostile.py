@@ -110,9 +110,10 @@ def raw(api: httpx.Client, *lines: str, body: str = "") -> bytes:
     """What the server says to these very bytes until it closes the connection."""
     with socket.create_connection((api.base_url.host, api.base_url.port or 80), timeout=10) as conn:
         conn.sendall("\r\n".join([*lines, "", body]).encode("latin-1"))
-        conn.shutdown(socket.SHUT_WR)
         said = b""
         # A server that has heard enough may close before all was sent.
+        with contextlib.suppress(OSError):
+            conn.shutdown(socket.SHUT_WR)
         with contextlib.suppress(ConnectionResetError):
             while more := conn.recv(65536):
                 said += more
