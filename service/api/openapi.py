@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from fastapi import FastAPI
@@ -89,9 +90,15 @@ def _finished(app: FastAPI) -> dict[str, Any]:
     for operations in document["paths"].values():
         for operation in operations.values():
             _tell_headers(operation["responses"])
+            operation["summary"] = _first_sentence(operation["description"])
             tell_links(operation)
     tell_examples(document)
     return document
+
+
+def _first_sentence(text: str) -> str:
+    """What an operation does, for lists that show one line of each."""
+    return " ".join(re.split(r"[.:](?:\s|$)", text)[0].replace("`", "").split())
 
 
 def _tell_headers(responses: dict[str, Any]) -> None:

@@ -75,7 +75,8 @@ def test_no_example_is_of_an_operation_that_is_gone() -> None:
 def test_every_operation_has_a_summary_and_one_tag_that_is_described() -> None:
     described = {tag["name"] for tag in document()["tags"] if len(tag["description"]) > 20}
     for path, method, operation in operations():
-        assert 3 < len(operation["summary"]) <= 60, (method, path)
+        assert 8 < len(operation["summary"]) <= 110, (method, path, operation["summary"])
+        assert operation["description"].replace("`", "").startswith(operation["summary"].split()[0])
         (tag,) = operation["tags"]
         assert tag in described, tag
 
