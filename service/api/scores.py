@@ -32,6 +32,7 @@ from service.store.records import MatrixRecord, SelectionRecord
 router = APIRouter(prefix="/selections/{selection_id}/scores", tags=["comparisons"], route_class=StrictRoute)
 
 Row = NDArray[np.float64]
+OF_SCORES = "The estimates here are from confidences; kept, for `/compare`, are the scores sent with them."
 Keep = Annotated[bool, Query(description="Keep the answers, so that `/compare` knows these models by name.")]
 Confidence = Annotated[float, Query(ge=0.5, le=0.9999, description="Of the intervals.")]
 
@@ -80,8 +81,11 @@ def _estimate(house: House, selection_id: str, sent: Received, keep: bool, confi
         origin = matrices.origin(conn, selection.matrix_id)
         warnings += _foreign(told.strangers(upload, matrices.examples(conn, selection.matrix_id), origin))
         if keep:
-            answers.keep(conn, selection.id, rows)
+            # Comparisons are of scores, whatever the estimate is made from.
+            kept = _rows(upload.matrix, standing, confidences=False)[0] if confidences else rows
+            answers.keep(conn, selection.id, kept)
             warnings += _namesakes(sorted(set(rows) & set(standing.models)))
+            warnings += [OF_SCORES] if confidences else []
         since = drift_since(conn, house, selection)
     warnings = [*upload.warnings, *warnings]
     return _view(selection, matrix, standing, rows, confidence, kept=keep, drift=since, warnings=warnings)

@@ -93,6 +93,7 @@ def standing(matrix: Matrix, body: Mapping[str, Any], *, confidences: bool) -> S
         strata=matrix.strata,
         predictor=_predictor(body.get("predictor")),
         calibration=None if measured is None else _calibration(measured),
+        of_scores=answers is matrix.scores,
     )
     return Standing(
         models=matrix.models,

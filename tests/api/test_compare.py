@@ -346,3 +346,29 @@ def test_power_names_the_model_it_does_not_know_and_asks_for_two(api: httpx.Clie
     body = {**body, "models": ["m10", "m10"]}
     (error,) = problem(api.post("/power", json=body), 422, "invalid-request")["errors"]
     assert (error["pointer"], "two different models" in error["message"]) == ("/models", True)
+
+
+@pytest.mark.parametrize("method", ["random", "anchor_points"])
+def test_answers_sent_with_confidences_are_estimated_by_them_and_compared_by_scores(
+    api: httpx.Client, worker: Worker, method: str
+) -> None:
+    table = scores()
+    confident = 0.1 + 0.8 * table
+    body = {"models": MODELS, "examples": EXAMPLES, "scores": table.tolist()}
+    matrix = api.post("/matrices", json={**body, "confidences": confident.tolist()}).json()["id"]
+    ask = {"matrix_id": matrix, "method": method, "size": 30, "scored_by": "confidences"}
+    selection = worker.result(api, "/select", {**ask, "source_models": MODELS[:20]})
+    chosen = [example["id"] for example in selection["examples"]]
+    at = [EXAMPLES.index(name) for name in chosen]
+    sent = {"models": ["again"], "examples": chosen, "scores": table[[5]][:, at].tolist()}
+    sent["confidences"] = confident[[5]][:, at].tolist()
+    path = f"/selections/{selection['selection_id']}/scores"
+    told = api.post(path, params={"keep": "true"}, json=sent).json()
+    (score,) = told["scores"]
+    assert score["basis"] == "model"
+    assert score["interval"][0] < table[5].mean() < score["interval"][1]
+    assert any("for `/compare`, are the scores" in text for text in told["warnings"])
+    compared = {"selection_id": selection["selection_id"], "baseline": "m05", "candidate": "again"}
+    (one,) = asked(api, compared)["comparisons"]
+    assert (one["difference"], one["b"], one["c"]) == (0, 0, 0)
+    assert one["mcnemar"] is not None

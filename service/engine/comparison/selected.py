@@ -58,6 +58,9 @@ class Selected:
         When the estimator is one, rather than the weights.
     calibration : Calibration, optional
         Cross-validated when the selection was made.
+    of_scores : bool
+        Whether answers are scores; a sample of something else, such as confidences, is no
+        sample of what makes the full score.
     """
 
     method: str
@@ -67,6 +70,7 @@ class Selected:
     strata: NDArray[np.integer]
     predictor: Predictor | None = None
     calibration: Calibration | None = None
+    of_scores: bool = True
 
 
 def basis(selected: Selected, known: Known) -> Design | Estimator:
@@ -84,9 +88,10 @@ def basis(selected: Selected, known: Known) -> Design | Estimator:
     known : Known
         At least two models with complete answers, unless the selection is a sample.
     """
-    if selected.predictor is None and selected.method == RandomSampling.name:
+    sample = selected.of_scores and selected.predictor is None
+    if sample and selected.method == RandomSampling.name:
         return Design.random(len(selected.chosen), len(selected.strata))
-    if selected.predictor is None and selected.method == Stratified.name:
+    if sample and selected.method == Stratified.name:
         return stratified_design(selected.strata, selected.chosen, selected.options["allocation"])
     predictor = selected.predictor or Predictor(selected.weights, 0.0, 0.0)
     calibration = _calibration(selected, predictor, known)
