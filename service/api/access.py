@@ -104,7 +104,7 @@ class Access:
     def _refuse_strangers(self, headers: Headers) -> None:
         """A page can point its own name at this machine and read what is open to it."""
         host = _host(headers.get("host", ""))
-        if host and not is_loopback(host) and host not in self._hosts:
+        if host and not _is_local(host) and host not in self._hosts:
             message = (
                 f"Without API keys this service answers to local names only, not to {host[:100]!r};"
                 " make a key, or name it in TASTETEST_HOSTS."
@@ -175,6 +175,11 @@ def _host(netloc: str) -> str:
 
 
 @lru_cache(maxsize=256)
+def _is_local(host: str) -> bool:
+    """Whether no site of the internet can have this name: this machine's, or a single word."""
+    return is_loopback(host) or not {".", ":"} & set(host)
+
+
 def is_loopback(host: str) -> bool:
     """Whether only this machine is reached by this name."""
     if host == "localhost" or host.endswith(".localhost"):
