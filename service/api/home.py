@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from functools import cache
 from typing import Any
+from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse
@@ -12,6 +13,7 @@ from fastapi.responses import HTMLResponse
 from service.api import caching
 from service.api.house import HouseDep
 from service.api.matrices import MatrixId, Revision
+from service.api.pages import Cursor
 from service.api.report import MOST_MODELS
 from service.api.route import StrictRoute
 from service.engine.selection.registry import METHODS
@@ -26,13 +28,37 @@ PAGE: dict[int | str, dict[str, Any]] = {200: {"content": {"text/html": {"schema
 
 
 @router.get("/", response_class=HTMLResponse, responses={**PAGE, **refusals()})
-def get_home(request: Request, house: HouseDep) -> Response:
-    """Matrices, recent jobs, and forms that use the API."""
+def get_home(
+    request: Request, house: HouseDep, matrices_after: Cursor = None, jobs_after: Cursor = None
+) -> Response:
+    """Matrices, recent jobs, and forms that use the API; older ones from the cursors on."""
     with house.engine.begin() as conn:
-        known = matrices.page(conn, None, RECENT).items
-        recent = jobs.page(conn, None, RECENT).items
-    made = page.home_page(known, recent, METHODS, str(request.base_url))
+        known = matrices.page(conn, matrices_after, RECENT)
+        recent = jobs.page(conn, jobs_after, RECENT)
+        names = {matrix.id: matrix.name for matrix in known.items}
+        for job in recent.items:
+            if job.matrix_id not in names:
+                names[job.matrix_id] = matrices.get(conn, job.matrix_id).name
+    made = page.home_page(
+        known.items,
+        recent.items,
+        METHODS,
+        str(request.base_url),
+        names=names,
+        older={
+            "matrices": _older("matrices", known.next_cursor, jobs_after=jobs_after),
+            "jobs": _older("jobs", recent.next_cursor, matrices_after=matrices_after),
+        },
+    )
     return HTMLResponse(made, headers={**html.PAGE_HEADERS, "Cache-Control": "no-store"})
+
+
+def _older(what: str, cursor: str | None, **others: str | None) -> str | None:
+    """Where the next of these are, the other list left as it is; None where there are none."""
+    if cursor is None:
+        return None
+    kept = {name: value for name, value in others.items() if value is not None}
+    return f"/?{urlencode({f'{what}_after': cursor, **kept})}#{what}"
 
 
 @router.get(

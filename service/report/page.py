@@ -100,15 +100,30 @@ def known(scores: Mapping[str, float | None]) -> dict[str, float]:
 
 
 def home_page(
-    matrices: Iterable[MatrixRecord], jobs: Iterable[JobRecord], methods: Iterable[str], base_url: str
+    matrices: Iterable[MatrixRecord],
+    jobs: Iterable[JobRecord],
+    methods: Iterable[str],
+    base_url: str,
+    *,
+    names: Mapping[str, str] | None = None,
+    older: Mapping[str, str | None] | None = None,
 ) -> str:
-    """Matrices, jobs and the forms to start with."""
+    """Matrices, jobs and the forms to start with.
+
+    Parameters
+    ----------
+    names : mapping, optional
+        Name of each job's matrix by id; by default those of the matrices shown.
+    older : mapping, optional
+        Address of the older `matrices` and `jobs`, where there are any.
+    """
     shown = list(matrices)
     return render(
         "home.html",
         matrices=shown,
         jobs=list(jobs),
-        names={matrix.id: matrix.name for matrix in shown},
+        names=names or {matrix.id: matrix.name for matrix in shown},
+        older=older or {},
         methods=list(methods),
         base_url=base_url.rstrip("/"),
     )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Callable
+from html import unescape
 from typing import Any
 
 import httpx
@@ -25,6 +27,9 @@ FILES = [
     *((f"figures/{name}.png", "image/png") for name in NAMES),
     *((f"tables/{name}.csv", "text/csv") for name in TABLES),
 ]
+
+
+OLDER = re.compile(r'href="(/\?[^"]+)">Older matrices')
 
 
 @pytest.fixture(scope="module")
@@ -179,3 +184,18 @@ def test_the_script_is_served_and_cached(api: httpx.Client) -> None:
     assert answer.headers["content-type"].startswith("text/javascript")
     assert api.get("/static/app.js", headers={"If-None-Match": answer.headers["etag"]}).status_code == 304
     problem(api.get("/static/../settings.py"), 404, "not-found")
+
+
+def test_older_matrices_are_a_link_away_and_jobs_keep_their_names(
+    api: httpx.Client, matrix: str, done: str
+) -> None:
+    for _ in range(21):
+        assert api.post("/matrices", json={"models": ["a"], "examples": ["x"], "scores": [[1]]}).is_success
+    first = page(api.get("/"))
+    assert f'href="/matrices/{matrix}/page"' not in first
+    assert "&lt;b&gt;bold&lt;/b&gt;" in first[first.index('id="jobs"') :]
+    (address,) = OLDER.findall(first)
+    second = page(api.get(unescape(address)))
+    assert f'href="/matrices/{matrix}/page"' in second
+    assert f'href="{done}/report"' in second
+    assert not OLDER.findall(second)
