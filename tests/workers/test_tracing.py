@@ -129,11 +129,11 @@ def test_a_request_is_followed_to_its_worker_by_traces_and_logs(
     (request,) = (s for s in spans.values() if s.kind == Span.SPAN_KIND_SERVER)
     assert line(request) == ["tastetest-api: POST /mdad", PARENT]
     work = collector.of(Span.SPAN_KIND_CONSUMER)
-    assert line(work[0]) == [
-        "tastetest-worker: mdad part",
-        "tastetest-api: ring tastetest.work",
-        *line(request),
-    ]
+    # Under load the reconciler may have rung first, who is in nobody's trace.
+    assert line(work[0])[0] == "tastetest-worker: mdad part"
+    assert line(work[0])[-2:] == line(request)
+    (ring,) = (span for span in spans.values() if span.name == "ring tastetest.work")
+    assert line(ring)[1:] == line(request)
     attributes = {each.key: each.value.string_value for each in work[0].attributes}
     assert attributes["tastetest.job_id"] == job["id"]
     assert collector.paths == {"/v1/traces"}
