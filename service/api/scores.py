@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Annotated
 
@@ -77,13 +78,16 @@ def _estimate(house: House, selection_id: str, sent: Received, keep: bool, confi
         confidences = selection.body["scored_by"] == "confidences" and upload.matrix.confidences is not None
         standing = house.standings.of(conn, selection, confidences=confidences)
         matrix = matrices.get(conn, selection.matrix_id, selection.revision)
-        rows, warnings = _rows(upload.matrix, standing, confidences=confidences)
+        # A policy on missing cells may have dropped some of them from what was chosen from.
+        examples = matrices.examples(conn, selection.matrix_id)
+        rows, warnings = _rows(upload.matrix, examples, standing.chosen, confidences=confidences)
         origin = matrices.origin(conn, selection.matrix_id)
-        warnings += _foreign(told.strangers(upload, matrices.examples(conn, selection.matrix_id), origin))
+        warnings += _foreign(told.strangers(upload, examples, origin))
         if keep:
             # Comparisons are of scores, whatever the estimate is made from.
-            kept = _rows(upload.matrix, standing, confidences=False)[0] if confidences else rows
-            answers.keep(conn, selection.id, kept)
+            if confidences:
+                rows_kept, _ = _rows(upload.matrix, examples, standing.chosen, confidences=False)
+            answers.keep(conn, selection.id, rows_kept if confidences else rows)
             warnings += _namesakes(sorted(set(rows) & set(standing.models)))
             warnings += [OF_SCORES] if confidences else []
         since = drift_since(conn, house, selection)
@@ -91,11 +95,13 @@ def _estimate(house: House, selection_id: str, sent: Received, keep: bool, confi
     return _view(selection, matrix, standing, rows, confidence, kept=keep, drift=since, warnings=warnings)
 
 
-def _rows(part: Matrix, standing: Standing, *, confidences: bool) -> tuple[dict[str, Row], list[str]]:
-    """Answers on the selection, NaN where missing, shape (n,) a model."""
-    whole = ingest.align(part, standing.benchmark)
-    place = {example: at for at, example in enumerate(standing.benchmark)}
-    columns = [place[example] for example in standing.chosen]
+def _rows(
+    part: Matrix, examples: Sequence[str], chosen: Sequence[str], *, confidences: bool
+) -> tuple[dict[str, Row], list[str]]:
+    """Answers on the chosen of the matrix's examples, NaN where missing, shape (n,) a model."""
+    whole = ingest.align(part, tuple(examples))
+    place = {example: at for at, example in enumerate(examples)}
+    columns = [place[example] for example in chosen]
     scores = (whole.confidences if confidences and whole.confidences is not None else whole.scores)[
         :, columns
     ]
@@ -107,7 +113,7 @@ def _rows(part: Matrix, standing: Standing, *, confidences: bool) -> tuple[dict[
         if np.isnan(row).all():
             message = f"{model!r} answered none of the {len(row)} examples of the selection."
             raise InvalidUpload(message, [Fault(f"model {model!r}", "no_answers", message)])
-    outside = len(set(part.examples).difference(standing.chosen))
+    outside = len(set(part.examples).difference(chosen))
     warnings = [f"Answers to {outside} examples outside the selection are set aside."] if outside else []
     return rows, warnings
 

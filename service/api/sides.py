@@ -92,7 +92,7 @@ def _of_selection(conn: Connection, house: House, selection_id: str, named: Sequ
         matrix=matrices.get(conn, selection.matrix_id, selection.revision),
         selection_id=selection.id,
         examples=standing.chosen,
-        others=frozenset(standing.benchmark).difference(standing.chosen),
+        others=frozenset(matrices.examples(conn, selection.matrix_id)).difference(standing.chosen),
         rows=rows | answers.find(conn, selection.id, named),
         design=standing.design,
         prior=standing.prior,

@@ -179,6 +179,9 @@ def select_plan(settings: Mapping[str, Any], outline: Outline) -> SelectPlan:
     fields = Fields(settings, SELECT_FIELDS)
     missing = check_choice("/missing", fields.get("missing", "error"), MISSING)
     outline = refuse_missing(outline, missing)
+    if not outline.models or not outline.n_examples:
+        what = "examples" if outline.models else "models"
+        raise PlanError("/missing", f"{missing} leaves no {what}: each lacks a score; choose another.")
     request = {k: fields.get(k) for k in ("method", "estimator", "options", "scored_by")}
     spec = resolve({k: v for k, v in request.items() if v is not None}, outline, "")
     size = fields.integer("size", None, 1, outline.n_examples)

@@ -163,7 +163,7 @@ def _chosen(plan: Plan, matrix: Matrix, choice: Choice, random: Line) -> dict[st
 def _select(choice: Choice) -> dict[str, Any]:
     """What to send to `/select`, beside the matrix, for these examples."""
     spec = choice.line.spec.as_json()
-    return {key: spec[key] for key in ("method", "estimator", "options")} | {"size": choice.size}
+    return {key: spec[key] for key in ("method", "estimator", "options", "scored_by")} | {"size": choice.size}
 
 
 def _best_tested(plan: Plan, n_examples: int, lines: list[Line]) -> dict[str, Any] | None:

@@ -183,6 +183,9 @@ class SelectRecommended(Tell):
     method: str
     estimator: str
     options: dict[str, Any]
+    scored_by: Literal["scores", "confidences"] | None = Field(
+        None, description="Absent in results older than the field."
+    )
     size: int
 
 

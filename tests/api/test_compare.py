@@ -372,3 +372,28 @@ def test_answers_sent_with_confidences_are_estimated_by_them_and_compared_by_sco
     (one,) = asked(api, compared)["comparisons"]
     assert (one["difference"], one["b"], one["c"]) == (0, 0, 0)
     assert one["mcnemar"] is not None
+
+
+def test_a_full_run_is_taken_where_a_policy_dropped_examples(api: httpx.Client, worker: Worker) -> None:
+    table: list[list[int | None]] = scores().tolist()
+    table[3][:20] = [None] * 20
+    body = {"models": MODELS, "examples": EXAMPLES, "scores": table}
+    matrix = api.post("/matrices", json=body).json()["id"]
+    ask = {"matrix_id": matrix, "method": "random", "size": 30, "missing": "drop_examples"}
+    selection = worker.result(api, "/select", ask)["selection_id"]
+    run = {"models": ["new"], "examples": EXAMPLES, "scores": scores()[[9]].tolist()}
+    told = api.post(f"/selections/{selection}/scores", json=run)
+    assert told.status_code == 200, told.text
+    assert (told.json()["scores"][0]["answered"], told.json()["scores"][0]["asked"]) == (30, 30)
+    answers = dict(zip(EXAMPLES, scores()[9].tolist(), strict=True))
+    compared = {"selection_id": selection, "baseline": "m09", "candidate": {"answers": answers}}
+    assert asked(api, compared)["comparisons"][0]["difference"] == 0
+
+
+def test_a_policy_that_leaves_no_model_is_refused(api: httpx.Client) -> None:
+    body = {"models": ["a", "b"], "examples": ["x", "y"], "scores": [[1, None], [None, 1]]}
+    matrix = api.post("/matrices", json=body).json()["id"]
+    for policy, left in (("drop_models", "no models"), ("drop_examples", "no examples")):
+        ask = {"matrix_id": matrix, "method": "random", "size": 1, "missing": policy}
+        (error,) = problem(api.post("/select", json=ask), 422, "invalid-request")["errors"]
+        assert (error["pointer"], left in error["message"]) == ("/missing", True)

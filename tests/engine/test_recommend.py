@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -69,6 +70,20 @@ def test_models_that_all_score_the_same_have_no_order_to_keep() -> None:
     found = made.run(data, methods=["random"], trials=3, sizes=[5])["recommendation"]
     assert found["status"] == "not_reached"
     assert found["sentence"].startswith("All models have the same score")
+
+
+def test_what_to_select_says_what_answers_are() -> None:
+    data = spread_out()
+    scored = replace(data, confidences=0.1 + 0.8 * data.scores.astype(np.float32))
+    request = {"methods": [{"method": "random", "scored_by": "confidences"}], "truth": "same_items"}
+    found = made.run(scored, **request, trials=4, sizes=[100], target_mdad=0.2)["recommendation"]
+    assert found["select"] == {
+        "method": "random",
+        "estimator": "mean",
+        "options": {},
+        "scored_by": "confidences",
+        "size": 100,
+    }
 
 
 def test_where_every_method_was_skipped_nothing_is_said_to_have_been_measured() -> None:
