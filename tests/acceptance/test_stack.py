@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -102,18 +103,9 @@ def test_a_second_stack_on_the_same_data_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_port_in_use_is_said_at_once(tmp_path: Path) -> None:
-    with serving("--data-dir", str(tmp_path / "a")) as first:
-        port = first.address.rsplit(":", 1)[1]
-        command = [
-            sys.executable,
-            "-m",
-            "service.cli",
-            "serve",
-            "--port",
-            port,
-            "--data-dir",
-            str(tmp_path / "b"),
-        ]
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        options = ["--port", str(taken.getsockname()[1]), "--data-dir", str(tmp_path)]
+        command = [sys.executable, "-m", "service.cli", "serve", *options]
         second = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert second.returncode == 1
     assert "--port" in second.stderr
