@@ -88,11 +88,18 @@ def _of_selection(conn: Connection, house: House, selection_id: str, named: Sequ
     standing = house.standings.of(conn, selection)
     place = {model: at for at, model in enumerate(standing.models)}
     rows = {name: standing.known.answers[place[name]] for name in named if name in place}
+    benchmark = matrices.examples(conn, selection.matrix_id)
+    # Models that joined since have full runs too.
+    newest = matrices.get(conn, selection.matrix_id)
+    column = {example: at for at, example in enumerate(benchmark)}
+    columns = [column[example] for example in standing.chosen]
+    joined = _rows(conn, newest, [name for name in named if name not in place])
+    rows |= {name: row[columns] for name, row in joined.items()}
     return Ground(
         matrix=matrices.get(conn, selection.matrix_id, selection.revision),
         selection_id=selection.id,
         examples=standing.chosen,
-        others=frozenset(matrices.examples(conn, selection.matrix_id)).difference(standing.chosen),
+        others=frozenset(benchmark).difference(standing.chosen),
         rows=rows | answers.find(conn, selection.id, named),
         design=standing.design,
         prior=standing.prior,
@@ -142,8 +149,9 @@ def array(ground: Ground, side: Name | Answers, where: str) -> Scores:
 
 
 def _unknown(ground: Ground, name: str) -> str:
-    models = f"GET /matrices/{ground.matrix.id}/models?revision={ground.matrix.revision}"
+    models = f"GET /matrices/{ground.matrix.id}/models"
     if ground.selection_id is None:
+        models += f"?revision={ground.matrix.revision}"
         return f"There is no model {name!r} in the matrix; {models} lists them. Or send its answers."
     kept = f"GET /selections/{ground.selection_id}/scores"
     return (

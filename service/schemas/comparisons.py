@@ -38,7 +38,11 @@ class CompareRequest(Ask):
     revision: Count | None = None
     selection_id: Annotated[Name | None, Field(description="Compare on its examples only.")] = None
     baseline: Annotated[
-        Side, Field(description="A model of the matrix, a model whose scores were kept, or answers.")
+        Side,
+        Field(
+            description="A model of the matrix (for a selection, of its newest revision too), a model whose "
+            "scores were kept, or answers."
+        ),
     ]
     candidate: Side | None = None
     candidates: Annotated[

@@ -283,6 +283,11 @@ def test_drift_says_how_newer_models_fare(api: httpx.Client, worker: Worker) -> 
     assert asked(api, {"selection_id": selection, "baseline": "m03", "candidate": "m04"})["drift"] == told
     sent = {"models": ["x"], "examples": EXAMPLES, "scores": [table[3].tolist()]}
     assert api.post(f"/selections/{selection}/scores", json=sent).json()["drift"] == told
+    joined = {"selection_id": selection, "baseline": "m00", "candidate": "new0"}
+    (one,) = asked(api, joined)["comparisons"]
+    row = dict(zip(EXAMPLES, np.random.default_rng(5).permutation(table[0]).tolist(), strict=True))
+    (other,) = asked(api, {**joined, "candidate": {"name": "new0", "answers": row}})["comparisons"]
+    assert one == other
     assert asked(api, {"matrix_id": matrix, "baseline": "m03", "candidate": "m04"})["drift"] is None
 
 
