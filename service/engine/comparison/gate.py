@@ -19,6 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -98,11 +99,11 @@ class Gate:
 
     @classmethod
     def build(cls, size: int, rule: Rule) -> Gate:
-        """Find both thresholds for every count, by bisection on the losses."""
-        discordant = np.arange(size + 1)
-        fails = _least(discordant, lambda losses: _fails(discordant, losses, size, rule))
-        passes = _least(discordant, lambda losses: ~_passes(discordant, losses, size, rule)) - 1
-        return cls(size, rule, discordant, fails, passes)
+        """Find both thresholds for every count, by bisection on the losses.
+
+        The last few are kept: many candidates on the same examples meet the same gate.
+        """
+        return _built(size, rule)
 
     @property
     def can_fail(self) -> bool:
@@ -135,6 +136,16 @@ class Gate:
         share = (1 + drop / rate) / 2
         chance = _binomial(self.discordant, self.size, rate)
         return float(chance @ _tail(losses, self.discordant, share))
+
+
+@lru_cache(maxsize=16)
+def _built(size: int, rule: Rule) -> Gate:
+    discordant = np.arange(size + 1)
+    fails = _least(discordant, lambda losses: _fails(discordant, losses, size, rule))
+    passes = _least(discordant, lambda losses: ~_passes(discordant, losses, size, rule)) - 1
+    for table in (discordant, fails, passes):
+        table.setflags(write=False)
+    return Gate(size, rule, discordant, fails, passes)
 
 
 def smallest_detectable_drop(gate: Gate, disagreement: float) -> float | None:

@@ -125,3 +125,11 @@ def test_a_model_with_the_same_answers_passes_a_margin_only_with_enough_examples
     """Wilson's upper end of 0/n is below 5 points from n = 73 on."""
     rule = Rule(margin=0.05)
     assert [Gate.build(n, rule).passes_unchanged for n in (72, 73)] == [False, True]
+
+
+def test_one_gate_serves_all_candidates_of_a_size_and_cannot_be_changed():
+    gate = Gate.build(50, Rule(margin=0.02))
+    assert Gate.build(50, Rule(margin=0.02)) is gate
+    assert Gate.build(50, Rule(margin=0.03)) is not gate
+    with pytest.raises(ValueError, match="read-only"):
+        gate.fails_from[0] = 1
