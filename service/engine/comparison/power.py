@@ -26,6 +26,7 @@ from service.engine.comparison.gate import (
     Gate,
     Rule,
     examples_needed,
+    likely,
     normal_detectable_drop,
     normal_fail_probability,
     smallest_detectable_drop,
@@ -153,8 +154,7 @@ def order_agreement(disagreement: float, difference: float, n: int, total: int |
         better = min((round(rate * total) + gap + 1) // 2, total)
         outcome = random_agreement(total, np.array([better]), np.array([better - gap]), np.array([n]))
         return float(outcome.half_credit[0, 0])
-    reach = 40 / 3 + ((40 / 3) ** 2 + 80 * n * rate * (1 - rate)) ** 0.5
-    told = np.arange(max(0, math.floor(n * rate - reach)), min(n, math.ceil(n * rate + reach)) + 1)
+    told = np.arange(n + 1)[likely(n, rate)]
     log = special.gammaln(n + 1) - special.gammaln(told + 1) - special.gammaln(n - told + 1)
     chance = np.exp(log + special.xlogy(told, rate) + special.xlog1py(n - told, -rate))
     share = (1 + difference / rate) / 2

@@ -8,6 +8,7 @@ from service.engine.comparison.gate import (
     Gate,
     Rule,
     examples_needed,
+    likely,
     normal_detectable_drop,
     normal_fail_probability,
     smallest_detectable_drop,
@@ -133,3 +134,10 @@ def test_one_gate_serves_all_candidates_of_a_size_and_cannot_be_changed():
     assert Gate.build(50, Rule(margin=0.03)) is not gate
     with pytest.raises(ValueError, match="read-only"):
         gate.fails_from[0] = 1
+
+
+@pytest.mark.parametrize(("n", "rate"), [(1, 0.5), (30, 0.0), (30, 1.0), (400, 0.01), (5000, 0.3)])
+def test_what_is_left_out_of_a_binomial_sum_has_no_weight(n, rate):
+    kept = stats.binom.pmf(np.arange(n + 1)[likely(n, rate)], n, rate)
+    assert kept.sum() == pytest.approx(1, abs=1e-12)
+    assert n < 5000 or len(kept) < 700
