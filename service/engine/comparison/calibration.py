@@ -6,6 +6,7 @@ choice, else by leaving source models out of it in turn.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import Literal
 
@@ -18,6 +19,8 @@ MeasuredOn = Literal["new_models", "cross_validation", "source_models", "posteri
 
 # Fewer models with known scores than this carry no calibration of their own.
 LEAST_MODELS = 10
+# Models left out, each as often as it is, and examples beyond which another split takes long.
+_ENOUGH, _MANY = 60, 4_000
 # Estimates from all examples leave squared errors like this behind.
 ROUNDING = 1e-20
 
@@ -100,6 +103,9 @@ def cross_validate(
 ) -> Calibration:
     """Choose anew without each fold of the source models, and judge by the models left out.
 
+    With few models the split is drawn several times, unless there are many examples: one
+    split of few models says more of itself than of the method.
+
     Parameters
     ----------
     source : Source
@@ -124,9 +130,10 @@ def cross_validate(
     Unsuitable
         The data without a fold cannot carry the method.
     """
-    fold_of = rng.permutation(source.n_models) % folds
+    times = -(-_ENOUGH // source.n_models) if source.n_examples <= _MANY else 1
+    splits = [rng.permutation(source.n_models) % folds for _ in range(times)]
     errors, squares, movement = [], 0.0, 0.0
-    for fold in range(folds):
+    for fold_of, fold in itertools.product(splits, range(folds)):
         left = fold_of == fold
         kept = None if source.confidences is None else source.confidences[~left]
         part = Source(source.scores[~left], source.strata, kept, source.embeddings)

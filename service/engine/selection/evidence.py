@@ -32,7 +32,8 @@ def calibration(source: Source, plan: SelectPlan, chosen: Subset, scored_by: str
     own = spec.estimator in METHODS[spec.method].estimators
     if spec.method in LEARNS_NOTHING or not own or source.n_models < LEAST_SOURCES:
         return None
-    stream = generator(plan.seed, 0, "select", spec.fit_key, "calibration")
+    # Not by the options: the same examples chosen in two ways have the same errors.
+    stream = generator(plan.seed, 0, "select", spec.method, "calibration")
     by = linear(spec.estimator)
     size = len(chosen.indices)
     try:
