@@ -17,7 +17,7 @@ from service.engine.trials import Check, entries, run_trials
 
 __all__ = ["assemble", "parts", "run_part", "seconds"]
 
-PART_SECONDS = 4.0
+PART_SECONDS = 2.0
 """Work of a part: long beside claiming it and reading the matrix, short beside the whole."""
 
 FIT_SECONDS, SECONDS_A_SCORE, SECONDS_A_PAIR = 0.05, 1.1e-6, 8e-8
