@@ -89,8 +89,8 @@ def _correlations(
     one = np.ones_like(a)
     whole = np.stack([one, a, a * a])
     n, pa, paa = whole.sum(axis=1) if p is None else whole @ p
-    sx, xa, xb, xab = np.stack([one, a, b, a * b]) @ x
-    sxx, xxb, xxbb = np.stack([one, b, b * b]) @ xx
+    sx, xa, xb, xab, *squares = np.stack([one, a, b, a * b, *([b * b] if xx is x else [])]) @ x
+    sxx, xxb, xxbb = (sx, xb, *squares) if xx is x else np.stack([one, b, b * b]) @ xx
     sy, sxy, syy = pa - xb, xa - xxb, paa - 2 * xab + xxbb
     vx, vy = n * sxx - sx * sx, n * syy - sy * sy
     sound = (vx > _FLAT * n * sxx) & (vy > _FLAT * n * syy)
@@ -107,7 +107,9 @@ def _mislabelled(matrix: Matrix) -> Iterator[str]:
         n = (~matrix.missing).sum(axis=0)
     usable = np.isfinite(correlation) & (n > 2)
     r = np.clip(correlation[usable], -1 + 1e-12, 1 - 1e-12)
-    p = stats.t.cdf(r * np.sqrt((n[usable] - 2) / (1 - r**2)), n[usable] - 2)
+    against, freedom = r < 0, n[usable] - 2
+    p = np.ones(len(r))  # of the others it is above one half, and never below a threshold
+    p[against] = stats.t.cdf((r * np.sqrt(freedom / (1 - r**2)))[against], freedom[against])
     order = np.argsort(p)
     passing = np.flatnonzero(p[order] <= FALSE_ALARMS * np.arange(1, len(p) + 1) / max(len(p), 1))
     if passing.size:

@@ -71,11 +71,12 @@ def from_numbers(
         texts = [str(int(w)) if math.isfinite(w) and w == int(w) else repr(w) for w in words.tolist()]
         return from_words(texts, codes.reshape(values.shape), gone, options, where)
     scores = _scaled(values, options.scale)
-    bad = ~((scores >= 0) & (scores <= 1))
-    if gone is not None:
-        bad &= ~gone
-    if bad.any():
-        raise _outside(values, bad, gone, options.scale, where)
+    if scores.size and not (scores.min() >= 0 and scores.max() <= 1):
+        bad = ~((scores >= 0) & (scores <= 1))
+        if gone is not None:
+            bad &= ~gone
+        if bad.any():
+            raise _outside(values, bad, gone, options.scale, where)
     states = None if gone is None or not gone.any() else np.where(gone, UNSCORED, SCORED).astype(np.uint8)
     return Cells(scores, states)
 

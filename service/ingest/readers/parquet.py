@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -128,7 +128,7 @@ def _wide(table: pa.Table, file: File, context: Context) -> Grid:
     return grid
 
 
-def _kind(types: Sequence[pa.DataType]) -> pa.DataType:
+def _kind(types: Collection[pa.DataType]) -> pa.DataType:
     """The one type to read all scores as."""
     if types and all(map(pa.types.is_boolean, types)):
         return pa.bool_()
@@ -141,7 +141,7 @@ def _kind(types: Sequence[pa.DataType]) -> pa.DataType:
 
 def _all_scores(table: pa.Table, scores: Sequence[int], names: Sequence[str]) -> dict[int, pa.ChunkedArray]:
     """The score columns as one type; whole numbers beyond 255 as decimals."""
-    kind = _kind([table.field(i).type for i in scores])
+    kind = _kind({table.field(i).type for i in scores})
     try:
         return {i: _scores(table.column(i), kind, names[i]) for i in scores}
     except OverflowError:
