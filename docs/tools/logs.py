@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -48,14 +49,14 @@ def write(
 ) -> None:
     """One model's run."""
     folder.mkdir(parents=True, exist_ok=True)
-    records: dict[str, list[dict[str, object]]] = {}
+    records: dict[str, list[dict[str, Any]]] = {}
     for score, (task, number) in zip(scores, tasks, strict=True):
         if kept is None or f"{task}/{number}" in kept:
             records.setdefault(task, []).append(record(number, score))
     for task, lines in records.items():
         text = "".join(f"{json.dumps(line)}\n" for line in lines)
         (folder / f"samples_{task}_{DATE}.jsonl").write_text(text)
-    means = {task: sum(line["acc"] for line in lines) / len(lines) for task, lines in records.items()}  # type: ignore[misc]
+    means = {task: sum(line["acc"] for line in lines) / len(lines) for task, lines in records.items()}
     results = {
         "results": {task: {"alias": task, "acc,none": mean} for task, mean in means.items()},
         "configs": {task: {"task": task} for task in means},

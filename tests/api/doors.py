@@ -14,6 +14,7 @@ import sqlalchemy as sa
 
 from service import keys
 from service.keys import SCOPES
+from service.settings import Settings
 from service.store import keys as stored
 from tests.contract.document import document
 
@@ -58,6 +59,11 @@ def _operations() -> Iterator[Operation]:
             assert len(scopes) <= 1
             scope = next(iter(scopes), None)
             yield Operation(told["operationId"], method.upper(), path, scope, "requestBody" in told)
+
+
+def locked(database_url: str, redis_url: str) -> Settings:
+    """Settings under which every request needs a key, which is looked up each time."""
+    return Settings(database_url=database_url, redis_url=redis_url, auth="required", key_cache_seconds=0)
 
 
 def make(

@@ -21,7 +21,7 @@ from service.keys import SCOPES
 from service.settings import Settings, get_settings
 from service.store import keys as stored
 from tests.api.conftest import answering
-from tests.api.doors import UNKNOWN, Operation, Request, ask, bearing, make, operations, statements
+from tests.api.doors import UNKNOWN, Operation, Request, ask, bearing, locked, make, operations, statements
 from tests.api.test_http import problem
 
 ANYTHING = dict.fromkeys(("matrix_id", "job_id", "selection_id", "webhook_id", "model", "name"), UNKNOWN)
@@ -29,13 +29,7 @@ ANYTHING = dict.fromkeys(("matrix_id", "job_id", "selection_id", "webhook_id", "
 
 @pytest.fixture(scope="module")
 def settings(postgres_url: str, redis_url: str) -> Settings:
-    return Settings(database_url=postgres_url, redis_url=redis_url, auth="required", key_cache_seconds=0)
-
-
-@pytest.fixture(scope="module")
-def api(settings: Settings) -> Iterator[httpx.Client]:
-    with answering(settings) as client:
-        yield client
+    return locked(postgres_url, redis_url)
 
 
 @pytest.fixture(scope="module")

@@ -14,19 +14,13 @@ from service.serving import check_reach
 from service.settings import Settings
 from service.store import keys as stored
 from tests.api.conftest import answering
-from tests.api.doors import TINY, bearing, make
+from tests.api.doors import TINY, bearing, locked, make
 from tests.api.test_http import problem
 
 
 @pytest.fixture(scope="module")
 def settings(postgres_url: str, redis_url: str) -> Settings:
-    return Settings(database_url=postgres_url, redis_url=redis_url, auth="required", key_cache_seconds=0)
-
-
-@pytest.fixture(scope="module")
-def api(settings: Settings) -> Iterator[httpx.Client]:
-    with answering(settings) as client:
-        yield client
+    return locked(postgres_url, redis_url)
 
 
 @pytest.fixture(scope="module")

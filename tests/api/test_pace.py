@@ -10,13 +10,13 @@ import sqlalchemy as sa
 
 from service.settings import Settings
 from tests.api.conftest import answering
-from tests.api.doors import bearing, make
+from tests.api.doors import bearing, locked, make
 from tests.api.test_http import problem
 
 
 @pytest.fixture(scope="module")
 def settings(postgres_url: str, redis_url: str) -> Settings:
-    return Settings(database_url=postgres_url, redis_url=redis_url, auth="required", key_cache_seconds=0)
+    return locked(postgres_url, redis_url)
 
 
 def test_a_key_may_send_so_many_requests_a_minute(settings: Settings, db: sa.Engine) -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import io
 import tempfile
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 
 from tests.acceptance.running import Served, result, serving
 from tests.bench.row import Row
+from tests.bench.standing import Watcher
 
 SHARED = Path(__file__).parents[2].parent / "shared"
 SIX = ["random", "stratified", "confidence_strata", "anchor_points", "tinybenchmarks", "diversity"]
@@ -89,30 +89,21 @@ def _measure(served: Served, content: bytes, request: dict[str, Any], **options:
         return time.perf_counter() - start, peak.gigabytes
 
 
-class _Peak:
+class _Peak(Watcher):
     """Watches the resident memory of a process and its descendants."""
 
     def __init__(self, pid: int) -> None:
+        super().__init__(0.1)
         self._root = psutil.Process(pid)
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._watch, daemon=True)
         self.gigabytes = 0.0
 
-    def __enter__(self) -> _Peak:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self._thread.join()
-
-    def _watch(self) -> None:
-        while not self._over.wait(0.1):
-            for process in [self._root, *self._root.children(recursive=True)]:
-                try:
-                    self.gigabytes = max(self.gigabytes, process.memory_info().rss / 1e9)
-                except psutil.NoSuchProcess:
-                    continue
+    def look(self) -> None:
+        """Keep the most of any process."""
+        for process in [self._root, *self._root.children(recursive=True)]:
+            try:
+                self.gigabytes = max(self.gigabytes, process.memory_info().rss / 1e9)
+            except psutil.NoSuchProcess:
+                continue
 
 
 def simulated_answers(models: int, examples: int) -> NDArray[np.uint8]:

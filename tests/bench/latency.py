@@ -7,44 +7,39 @@ import os
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import httpx
 import numpy as np
 
-import migrations
 from service import embedded
 from service.store.db import make_engine
 from tests.acceptance.running import finished, result, serving
 from tests.api.doors import bearing, make
 from tests.bench.row import Row
+from tests.bench.standing import servers
 
 JOBS = 50
 READS = 400
 
 
 def rows() -> Iterator[Row]:
-    with tempfile.TemporaryDirectory() as folder, embedded.running(Path(folder)) as stack:
-        env = {"DATABASE_URL": stack.database_url, "REDIS_URL": stack.redis_url}
-        os.environ |= env
-        migrations.upgrade(stack.database_url)
-        with (
-            serving("--workers", "1", "--data-dir", folder, env=env) as served,
-            serving("--workers", "0", env=env | {"TASTETEST_AUTH": "required"}) as asking,
-            yardsticks(env) as bare_address,
-            httpx.Client(base_url=served.address) as client,
-            httpx.Client(base_url=asking.address) as keyed,
-            httpx.Client(base_url=bare_address) as bare,
-        ):
-            yield from _measure(client, bare)
-            job_id = client.get("/jobs").raise_for_status().json()["items"][0]["id"]
-            # From the first key on the other server asks for one, too.
-            keyed.headers.update(bearing(_key(stack.database_url)))
-            yield _reading(keyed, bare, job_id, "GET /jobs/{id} with a key")
+    with (
+        servers() as (folder, env),
+        serving("--workers", "1", "--data-dir", folder, env=env) as served,
+        serving("--workers", "0", env=env | {"TASTETEST_AUTH": "required"}) as asking,
+        yardsticks(env) as bare_address,
+        httpx.Client(base_url=served.address) as client,
+        httpx.Client(base_url=asking.address) as keyed,
+        httpx.Client(base_url=bare_address) as bare,
+    ):
+        yield from _measure(client, bare)
+        job_id = client.get("/jobs").raise_for_status().json()["items"][0]["id"]
+        # From the first key on the other server asks for one, too.
+        keyed.headers.update(bearing(_key(env["DATABASE_URL"])))
+        yield _reading(keyed, bare, job_id, "GET /jobs/{id} with a key")
 
 
 def _key(database_url: str) -> str:

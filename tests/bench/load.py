@@ -7,22 +7,18 @@ from __future__ import annotations
 
 import os
 import statistics
-import tempfile
-import threading
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
-from pathlib import Path
 
 import httpx
 import psutil
 
-import migrations
-from service import embedded
 from tests.acceptance.running import finished, serving
 from tests.bench.callers import Heard, call
 from tests.bench.latency import smallest, yardsticks
 from tests.bench.row import Row
+from tests.bench.standing import Watcher, servers
 
 CALLERS = 50
 SECONDS = float(os.environ.get("TASTETEST_LOAD_SECONDS", "60"))
@@ -32,27 +28,24 @@ GROWTH = 1.15
 
 
 def rows() -> Iterator[Row]:
-    with tempfile.TemporaryDirectory() as folder, embedded.running(Path(folder)) as stack:
-        env = {"DATABASE_URL": stack.database_url, "REDIS_URL": stack.redis_url}
-        os.environ |= env
-        migrations.upgrade(stack.database_url)
-        with (
-            serving("--workers", "2", "--data-dir", folder, env=env) as served,
-            yardsticks(env) as bare,
-            ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process,
-        ):
-            job = _some_job(served.address)
-            with _Memory(psutil.Process(served.process.pid)) as memory:
-                mixed = process.submit(call, served.address, CALLERS, SECONDS).result()
-            reads, ones = Heard(), Heard()
-            for _ in range(READ_ROUNDS):
-                # In turn, so that the machine's drift meets both alike.
-                for heard, address, path in (
-                    (reads, served.address, f"/jobs/{job}"),
-                    (ones, bare, f"/one/{job}"),
-                ):
-                    heard.add(process.submit(call, address, CALLERS, READ_SECONDS, path).result())
-            yield from _table(mixed, reads, ones, memory)
+    with (
+        servers() as (folder, env),
+        serving("--workers", "2", "--data-dir", folder, env=env) as served,
+        yardsticks(env) as bare,
+        ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process,
+    ):
+        job = _some_job(served.address)
+        with _Memory(psutil.Process(served.process.pid)) as memory:
+            mixed = process.submit(call, served.address, CALLERS, SECONDS).result()
+        reads, ones = Heard(), Heard()
+        for _ in range(READ_ROUNDS):
+            # In turn, so that the machine's drift meets both alike.
+            for heard, address, path in (
+                (reads, served.address, f"/jobs/{job}"),
+                (ones, bare, f"/one/{job}"),
+            ):
+                heard.add(process.submit(call, address, CALLERS, READ_SECONDS, path).result())
+        yield from _table(mixed, reads, ones, memory)
 
 
 def _table(mixed: Heard, reads: Heard, ones: Heard, memory: _Memory) -> Iterator[Row]:
@@ -82,30 +75,19 @@ def _some_job(address: str) -> str:
         return str(finished(client, client.post("/mdad", json=body))["id"])
 
 
-class _Memory:
+class _Memory(Watcher):
     """Looks at the API's memory, and at the largest worker's, once a second."""
 
     def __init__(self, api: psutil.Process) -> None:
+        super().__init__(1.0)
         self._api = api
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._watch)
         self._seen: dict[str, list[float]] = {"the API": [], "the largest worker": []}
 
-    def __enter__(self) -> _Memory:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self._thread.join()
-
-    def _watch(self) -> None:
-        while not self._over.wait(1.0):
-            workers = [
-                p for p in self._api.children(recursive=True) if "workers.app" in " ".join(p.cmdline())
-            ]
-            self._seen["the API"].append(self._api.memory_info().rss)
-            self._seen["the largest worker"].append(max(p.memory_info().rss for p in workers))
+    def look(self) -> None:
+        """Note both."""
+        workers = [p for p in self._api.children(recursive=True) if "workers.app" in " ".join(p.cmdline())]
+        self._seen["the API"].append(self._api.memory_info().rss)
+        self._seen["the largest worker"].append(max(p.memory_info().rss for p in workers))
 
     def thirds(self) -> dict[str, tuple[float, float]]:
         """Medians of the second and the last third: the first is for warming up."""

@@ -6,6 +6,7 @@ import gzip
 import io
 import struct
 import tarfile
+from typing import Literal
 
 import pytest
 import zstandard
@@ -18,8 +19,8 @@ A, B = "model,q1,q2\na,1,0\n", "model,q1,q2\nb,0,0\n"
 zstd = zstandard.ZstdCompressor().compress
 
 
-def tarred(files: dict[str, bytes], mode: str = "w") -> bytes:
-    with tarfile.open(fileobj=(out := io.BytesIO()), mode=mode) as archive:  # type: ignore[call-overload]
+def tarred(files: dict[str, bytes], mode: Literal["w", "w:gz"] = "w") -> bytes:
+    with tarfile.open(fileobj=(out := io.BytesIO()), mode=mode) as archive:
         for name, data in files.items():
             info = tarfile.TarInfo(name)
             info.size = len(data)

@@ -3,7 +3,6 @@ from __future__ import annotations
 import http.server
 import json
 import socket
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -22,6 +21,7 @@ from service.jobs.submit import submit
 from service.jobs.webhooks import WAITS, deliver_due, new_secret
 from service.store import jobs, matrices, webhooks
 from service.store.records import WebhookRecord
+from tests.listening import listening
 
 HERE = Outbound(allow_private=True)
 
@@ -54,12 +54,8 @@ class Receiver:
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
     made = Receiver()
-    thread = threading.Thread(target=made.server.serve_forever)
-    thread.start()
-    yield made
-    made.server.shutdown()
-    thread.join()
-    made.server.server_close()
+    with listening(made.server):
+        yield made
 
 
 @pytest.fixture(autouse=True)

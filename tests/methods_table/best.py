@@ -28,7 +28,7 @@ HEAD = """## Against every method at every size
 By the service's own experiment (50 trials, sizes 10 to half of the benchmark): at how many sizes, on the
 same items and on new ones, optimal_design has the highest agreement of 13 lines, every method and every
 other method's subset with `blp`; and where another's agreement, MDAD or error is better by more than the
-paired 95 % interval. The recommendation goes by what is measured on your data, so there it names the other.
+paired 95 % interval. The recommendation goes by the MDAD measured on your data, whoever has it.
 """
 SIZES = (10, 25, 50, 100, 200, 300)
 TARGETS = 40

@@ -21,6 +21,7 @@ from sqlalchemy import Engine
 from service import tracing
 from service.jobs.submit import submit
 from tests.acceptance.running import finished
+from tests.listening import listening
 from tests.upgrade.releases import ROOT, Release
 from tests.workers.rig import Rig
 
@@ -75,12 +76,8 @@ class Collector:
 @pytest.fixture(scope="module")
 def collector() -> Iterator[Collector]:
     made = Collector()
-    thread = threading.Thread(target=made.server.serve_forever)
-    thread.start()
-    yield made
-    made.server.shutdown()
-    thread.join()
-    made.server.server_close()
+    with listening(made.server):
+        yield made
 
 
 @pytest.fixture(scope="module")

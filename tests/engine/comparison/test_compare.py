@@ -14,7 +14,10 @@ def rows(gain=0, loss=0, n=100):
     return baseline, candidate
 
 
-def judge(gain=0, loss=0, n=100, total=1000, rule=Rule(), **more):  # noqa: B008
+PLAIN = Rule()
+
+
+def judge(gain=0, loss=0, n=100, total=1000, rule=PLAIN, **more):
     return compare(*rows(gain, loss, n), Design.random(n, total), rule, **more)
 
 
