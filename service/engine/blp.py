@@ -6,6 +6,8 @@ a subset into a full score, `leftout` says how far off that is for a model not s
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import t as student
@@ -17,6 +19,8 @@ from service.engine.selection.base import Source
 from service.engine.shrinkage import Floats
 
 _LEAST_FREEDOM = 3
+_PRIOR_FREEDOM = 4
+"""What the priors of the spread are worth, in source models."""
 
 
 class BLP:
@@ -79,7 +83,7 @@ class BLP:
             return Spread()
         folds = Folds(self.source, self.covariance.intensity, lambda _: lambda _: indices)
         found = spread(folds.left_out(len(indices)))
-        return Spread(max(found.even, 1.0), found.odd, found.centre, found.scale)
+        return replace(found, level=max(found.level, 0.0))
 
 
 def fit(source: Source, observed: NDArray[np.bool_] | None = None) -> BLP:
@@ -97,7 +101,9 @@ def fit(source: Source, observed: NDArray[np.bool_] | None = None) -> BLP:
 
 def freedom(source: Source) -> int:
     """Degrees of freedom of errors that S source models tell."""
-    return max(source.n_models - 1, _LEAST_FREEDOM)
+    if source.n_models < LEAST_MODELS:
+        return _LEAST_FREEDOM
+    return source.n_models - 1 + _PRIOR_FREEDOM
 
 
 def interval(estimates: Floats, deviations: Floats, degrees: int, level: float) -> Floats:

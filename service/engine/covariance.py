@@ -1,8 +1,9 @@
 """Mean and covariance of a new model's scores over the examples, from the source models.
 
 Σ is the sample covariance shrunk towards a structured one (`shrinkage.intensity`): a
-general factor and one factor for each subtask, with a loading for each example, and a
-smaller effect for each range of difficulty, every part itself shrunk (`shrinkage`).
+general factor and one factor for each subtask, with a loading for each example, and
+smaller effects of what examples of a kind share (`effects`), every part itself shrunk
+(`shrinkage`). `plain` is what is left when single examples are not told apart.
 """
 
 from __future__ import annotations
@@ -12,17 +13,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from service.engine.effects import effects, indicators, several
 from service.engine.selection.base import Source
 from service.engine.shrinkage import Floats, group_loadings, intensity, loadings, moments, standardise
 
-_DIFFICULTIES = 10
-_MOST_SUBTASKS = 128
 _FEW_MODELS_INTENSITY = 0.9
-# Variance of effects as parts of the general factor's own: of a difficulty, of a subtask.
-_DIFFICULTY_PART, _SUBTASK_PART = 0.2, 0.05
 # Part of the variance a subtask's factor explains among the sources that new models are trusted to show.
 _SUBTASK_TRUST = 0.5
 _LARGE = 1 << 19
+_LEAST_NOISE = 1e-6
 
 CAUTION = 9.0
 """For choosing: the few examples with the largest loadings among many owe more to luck than
@@ -77,9 +76,8 @@ def covariance(
     deviation = np.sqrt(known.variance)
     standard, varied = standardise(scores)
     general = loadings(standard, varied, caution)
-    subtasks = int(source.strata.max()) + 1
     own = np.zeros(len(general))
-    if 1 < subtasks <= _MOST_SUBTASKS:
+    if several(source.strata):
         own = group_loadings(standard, varied, general, source.strata, caution)
     structure = _structure(source.strata, known.mean, general * deviation, own * deviation)
     noise = (1 - general**2) * known.variance
@@ -99,30 +97,36 @@ def covariance(
     )
 
 
-def _structure(strata: NDArray[np.integer], mean: Floats, general: Floats, own: Floats) -> Floats:
-    """Factor of the structured part: the general one, and one column for each group of examples.
+def plain(source: Source) -> Covariance:
+    """The covariance of examples that differ in nothing but their kinds, which differ more.
 
-    A poor model fails easy examples that every source model passes, and no linear
-    prediction from hard ones says so: the difficulty effects make the design look.
+    One variance, one loading, and effects of kinds twice as variable, in terms of what the
+    loadings are at large: where the source models contradict each other about single
+    examples, this is what remains safe to say.
     """
-    spread = abs(float(general.mean()))
-    tenths, subtasks = _indicators(difficulties(mean)), _indicators(strata)
-    columns = [general[:, None], np.sqrt(_DIFFICULTY_PART) * spread * tenths]
-    if own.any():
-        columns += [np.sqrt(_SUBTASK_TRUST) * own[:, None] * subtasks]
-        columns += [np.sqrt(_SUBTASK_PART) * spread * subtasks]
+    scores = source.scores.astype(np.float64)
+    known = moments(scores)
+    general = loadings(*standardise(scores)) * np.sqrt(known.variance)
+    spread, shared = float(np.sqrt((general**2).mean())), abs(float(general.mean()))
+    groups = source.strata if several(source.strata) else None
+    kinds = np.sqrt(2) * effects(known.mean, general, groups, spread)
+    noise = max(float(known.variance.mean()) - shared**2, _LEAST_NOISE)
+    return Covariance(
+        mean=known.mean,
+        factor=np.hstack((np.full((len(general), 1), shared), kinds)),
+        noise=np.full(len(general), noise),
+        intensity=1.0,
+    )
+
+
+def _structure(strata: NDArray[np.integer], mean: Floats, general: Floats, own: Floats) -> Floats:
+    """Factor of the structured part: the general one, those of subtasks, and effects of kinds of examples."""
+    groups = strata if own.any() else None
+    columns = [general[:, None], effects(mean, general, groups, abs(float(general.mean())))]
+    if groups is not None:
+        columns += [np.sqrt(_SUBTASK_TRUST) * own[:, None] * indicators(groups)]
     factor = np.hstack(columns)
     return np.asarray(factor[:, factor.any(axis=0)])
-
-
-def difficulties(mean: Floats) -> NDArray[np.int64]:
-    """Tenths of the examples by mean score, equal means together; shape (N,)."""
-    edges = np.quantile(mean, np.arange(1, _DIFFICULTIES) / _DIFFICULTIES, method="lower")
-    return np.unique(np.searchsorted(edges, mean, side="right"), return_inverse=True)[1].astype(np.int64)
-
-
-def _indicators(groups: NDArray[np.integer]) -> NDArray[np.bool_]:
-    return np.asarray(groups[:, None] == np.arange(groups.max() + 1))
 
 
 def _complete(scores: Floats, observed: NDArray[np.bool_]) -> Floats:

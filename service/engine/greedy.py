@@ -1,11 +1,10 @@
 """Choosing examples one by one, each time the one whose answer says most about the full score.
 
-With F and d of a covariance F·Fᵀ + diag(d) and P the posterior covariance of the
-factors, the covariance of example j with the full score is c_j = F_j·P·g + d_j / N, g
-being the mean factor of what is not yet chosen, its variance q_j = F_j·P·F_jᵀ + d_j, and
-answering it lowers the variance of the full score by c_j² / q_j. A step costs one product
-of F with a vector. Where there are fewer examples than factors, F·P·Fᵀ itself is kept
-instead of P; nothing larger than F is ever made.
+How much that is, two covariances say: one learnt example by example, and a plain one that
+knows only kinds of examples. The plain one gains weight with the number chosen. A few
+examples are best chosen by all that was learnt; but when half of them are chosen, the error
+lies in the other half, and the learnt covariance leaves those together of which it
+underestimates what they share, since they look the least informative.
 
 From 512 chosen on, several a step: the nth step's worth is then so even that ranking a
 few at once loses nothing. The order does not depend on how far it is asked for.
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 
 from service.engine.covariance import Covariance
 from service.engine.errors import Unsuitable
+from service.engine.posterior import Posterior
 from service.engine.shrinkage import Floats
 
 _EQUAL = 1e-9
@@ -29,7 +29,9 @@ class Greedy:
 
     Parameters
     ----------
-    covariance : Covariance
+    learnt, plain : Covariance
+    trust : float
+        Weight of `plain` once all examples are chosen, 0 … 1; half of it with half of them.
     strata : ndarray of int, shape (N,)
     include : ndarray of int
         Chosen first.
@@ -43,7 +45,9 @@ class Greedy:
 
     def __init__(
         self,
-        covariance: Covariance,
+        learnt: Covariance,
+        plain: Covariance,
+        trust: float,
         strata: NDArray[np.integer],
         *,
         include: NDArray[np.integer],
@@ -51,18 +55,9 @@ class Greedy:
         per_subtask: int = 0,
         costs: Floats | None = None,
     ) -> None:
-        self._factor, self._noise = covariance.factor, covariance.noise
-        examples, rank = self._factor.shape
-        self._by_examples = examples <= rank
-        self._posterior = np.eye(rank)
-        if self._by_examples:
-            self._posterior = (self._factor @ self._factor.T).astype(np.float64)
-        rest = self._factor.mean(axis=0, dtype=np.float64)
-        self._shared = (self._factor @ rest.astype(self._factor.dtype)).astype(np.float64)
-        self._explained = np.einsum("jr,jr->j", self._factor, self._factor, dtype=np.float64)
+        self._posteriors, self._trust = (Posterior(learnt), Posterior(plain)), trust
         self._strata, self._costs = strata, costs
         self._left = allowed.copy()
-        self._rest = np.ones(len(allowed), dtype=bool)
         self._lacking = _quotas(strata, allowed, per_subtask)
         self.least = len(include) + self._still_lacking(include)
         self.most = int(allowed.sum())
@@ -111,8 +106,7 @@ class Greedy:
         if (wanting := self._lacking > 0).any():
             open_ = open_ & wanting[self._strata]
         together = 1 if wanting.any() else max(1, len(self._order) // _ONE_BY_ONE)
-        covariance = self._shared + self._noise / len(self._noise)
-        worth = covariance**2 / (self._explained + self._noise)
+        worth = self._worth()
         if self._costs is not None:
             worth = worth / self._costs
         worth = np.where(open_, worth, -1.0)
@@ -120,30 +114,19 @@ class Greedy:
         least = np.partition(worth, -count)[-count] if count > 1 else worth.max()
         return np.flatnonzero(worth >= least * (1 - _EQUAL))[:count]
 
+    def _worth(self) -> Floats:
+        learnt, plain = (posterior.worth() for posterior in self._posteriors)
+        share = self._trust * len(self._order) / len(self._left)
+        return np.asarray((1 - share) * learnt + share * plain)
+
     def _take(self, chosen: NDArray[np.integer]) -> None:
         """Choose them, and condition the rest on their answers."""
         self._order.extend(int(j) for j in chosen)
         self._left[chosen] = False
-        self._rest[chosen] = False
         if self._lacking.any():
             np.subtract.at(self._lacking, self._strata[chosen], 1)
-        seen = self._seen(chosen)
-        covariances = seen if self._by_examples else self._times(seen)
-        precision = np.linalg.inv(covariances[chosen] + np.diag(self._noise[chosen]))
-        gain = covariances @ precision
-        self._shared -= covariances.sum(axis=1) / len(self._noise)
-        self._shared -= gain @ (self._rest @ covariances) / len(self._noise)
-        self._explained = np.maximum(self._explained - (gain * covariances).sum(axis=1), 0)
-        self._posterior -= (gain if self._by_examples else seen @ precision) @ seen.T
-
-    def _seen(self, chosen: NDArray[np.integer]) -> Floats:
-        """Posterior covariance of the kept quantities with the chosen examples' common part."""
-        if self._by_examples:
-            return self._posterior[:, chosen]
-        return np.asarray(self._posterior @ self._factor[chosen].T.astype(np.float64))
-
-    def _times(self, vectors: Floats) -> Floats:
-        return np.asarray(self._factor @ vectors.astype(self._factor.dtype), dtype=np.float64)
+        for posterior in self._posteriors:
+            posterior.take(chosen)
 
     def _still_lacking(self, include: NDArray[np.integer]) -> int:
         there = np.bincount(self._strata[include], minlength=len(self._lacking))

@@ -25,6 +25,7 @@ from service.engine.resampling import (
 
 TOO_FEW = f"fewer than {LEAST_MODELS} target models"
 NO_PAIRS = "no comparable pairs"
+OPEN_END = "not reached in more than 2.5 % of resamples"
 QUANTUM = 2.0**20
 """Probabilities enter the bootstrap as multiples of 1/QUANTUM, so that their sums are exact."""
 
@@ -191,7 +192,7 @@ def _intervals(judged: Judged, curve: int, which: int, agreement: float, mdad: f
         "interval": [_finite(low), _finite(high)] if np.isfinite(low) else None,
     }
     if not np.isfinite(high):
-        answer["interval_reason"] = "not reached in more than 2.5 % of resamples"
+        answer["interval_reason"] = OPEN_END
     return answer
 
 

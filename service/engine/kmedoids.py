@@ -100,7 +100,7 @@ class KMedoids:
         order = np.argsort(swaps.medoids)
         labels = np.argsort(order)[swaps.nearest]
         labels[swaps.medoids[order]] = np.arange(k)
-        return Clustering(swaps.medoids[order], labels, float(swaps.d1.sum(dtype=np.float64)), converged)
+        return Clustering(swaps.medoids[order], labels, swaps.loss, converged)
 
     def build(self, k: int) -> NDArray[np.int64]:
         """The first k medoids of the greedy order, each the one that lowers the loss the most."""
@@ -140,6 +140,11 @@ class _Swaps:
         if len(medoids) > 1:
             self._seek(np.arange(n))
 
+    @property
+    def loss(self) -> float:
+        """Sum of the distances to the nearest medoids."""
+        return float(self.d1.sum(dtype=np.float64))
+
     def sweep(self) -> int:
         """Offer every point as a medoid, a block at a time; returns the number of swaps made."""
         n = len(self.distances)
@@ -148,14 +153,17 @@ class _Swaps:
 
     def _exhaust(self, start: int, stop: int) -> int:
         """Make the best swap with a candidate in start … stop until none lowers the loss."""
-        swaps = 0
+        swaps, loss = 0, self.loss
         while True:
             changes = self._changes(start, stop)
             candidate, victim = divmod(int(np.argmin(changes)), changes.shape[1])
-            if changes[candidate, victim] >= -self._slack():
+            if changes[candidate, victim] >= -_SLACK * loss:
                 return swaps
             self._swap(victim, start + candidate)
-            swaps += 1
+            # Next to distant medoids small gains are rounding, and could come round for ever.
+            if self.loss >= loss:
+                return swaps
+            swaps, loss = swaps + 1, self.loss
 
     def _changes(self, start: int, stop: int) -> NDArray[np.float64]:
         """Change of the loss for each candidate in start … stop against each medoid, shape (B, k)."""
@@ -186,6 +194,3 @@ class _Swaps:
         rows = np.arange(len(points))
         self.nearest[points], self.second[points] = two[:, 0], two[:, 1]
         self.d1[points], self.d2[points] = distances[rows, two[:, 0]], distances[rows, two[:, 1]]
-
-    def _slack(self) -> float:
-        return _SLACK * float(self.d1.sum(dtype=np.float64))

@@ -15,6 +15,22 @@ from service.engine.resampling import ALL
 SAME, NEW = "same_items", "new_items"
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Errors:
+    """How far estimated scores are off.
+
+    Attributes
+    ----------
+    values : ndarray of float32, shape (R, T)
+        Absolute errors of the targets of each trial.
+    models : ndarray of int, shape (R, T)
+        Which model each target is.
+    """
+
+    values: NDArray[np.float32]
+    models: NDArray[np.int64]
+
+
 @dataclass(slots=True, eq=False)
 class Cell:
     """One method at one size.
@@ -25,10 +41,13 @@ class Cell:
         Truth → the judged curves and the place of this one among them.
     extra : dict
         Truth → Kendall tau and estimation error.
+    errors : Errors or None
+        Of the estimates of trials, against the truth the plan asks for; None with a formula.
     """
 
     judged: dict[str, tuple[Judged, int]]
     extra: dict[str, dict[str, Any]] = field(default_factory=dict)
+    errors: Errors | None = None
 
     def mdad(self, truth: str, which: int = ALL) -> float:
         """MDAD, +inf where not reached."""

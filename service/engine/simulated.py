@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from service.engine.estimates import Estimates
 from service.engine.judge import Judged, Rule, judge
-from service.engine.lines import NEW, SAME, Cell, Line
+from service.engine.lines import NEW, SAME, Cell, Errors, Line
 from service.engine.pairs import Pairs, Truth, choose_pairs, signs
 from service.engine.plan import Plan
 from service.engine.resampling import LEAST_MODELS, Multiplicities
@@ -115,9 +115,11 @@ class Simulated:
         cells = [Cell({}) for _ in self.curves]
         for truth in self.truths if self.curves else ():
             judged = self._judge(truth, rule, members)
-            for at, (cell, extra) in enumerate(zip(cells, self._extras(truth), strict=True)):
+            for at, (cell, (extra, errors)) in enumerate(zip(cells, self._extras(truth), strict=True)):
                 cell.judged[truth] = (judged, at)
                 cell.extra[truth] = extra
+                if truth == self.plan.truth:
+                    cell.errors = Errors(errors, self.models)
         for (e, s), cell, overlap in zip(self.curves, cells, self.overlap, strict=True):
             lines[e].cells[self.plan.sizes[s]] = cell
             known = overlap[np.isfinite(overlap)]
@@ -145,16 +147,17 @@ class Simulated:
         difference = sums[self.pairs.trial, self.pairs.first] - sums[self.pairs.trial, self.pairs.second]
         return Truth.of(difference, n_examples, counts=self.plan.outline.binary)
 
-    def _extras(self, truth: str) -> Iterator[dict[str, Any]]:
-        """Kendall tau and estimation error of each curve."""
+    def _extras(self, truth: str) -> Iterator[tuple[dict[str, Any], NDArray[np.float32]]]:
+        """Kendall tau and estimation error of each curve, and the errors."""
         sums, n_examples = self.truths[truth]
         taus = kendall_tau(self.order, self._truth(truth).sign, len(self.models))
         for scores, tau in zip(self.scores, taus, strict=True):
             error = np.abs(scores - sums / n_examples)
-            yield {
+            extra = {
                 "kendall_tau": _summary(tau),
                 "estimation_error": {"mean": error.mean(), "p90": np.quantile(error, 0.9)},
             }
+            yield extra, error.astype(np.float32)
 
 
 def multiplicities(plan: Plan, targets: int, models: int) -> Multiplicities | None:
@@ -192,8 +195,7 @@ def _summary(tau: NDArray[np.float64]) -> dict[str, Any]:
     undefined = len(tau) - len(known)
     if not len(known):
         return {"mean": None, "sd": None, "reason": "constant in every trial"}
-    answer: dict[str, Any] = {
-        "mean": known.mean(),
-        "sd": known.std(ddof=1) if len(known) > 1 else None,
-    }
+    answer: dict[str, Any] = {"mean": known.mean(), "sd": None, "reason": "defined in one trial only"}
+    if len(known) > 1:
+        answer = {"mean": known.mean(), "sd": known.std(ddof=1)}
     return answer | ({"undefined_trials": undefined} if undefined else {})

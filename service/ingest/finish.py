@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
-from service.engine.matrix import Matrix
+from service.engine.matrix import Matrix, order
 from service.errors import Fault, TooLarge
 from service.ingest import look
 from service.ingest.faults import SHOWN, many, quoted, refuse
@@ -55,7 +53,7 @@ def finish(grid: Grid, form: str, options: Options, limits: Limits) -> Upload:
         confidences=grid.confidences,
         embeddings=grid.embeddings,
     )
-    rows, columns = _sorted(grid.models), _sorted(grid.examples)
+    rows, columns = order(grid.models), order(grid.examples)
     states = None if gone is None or grid.states is None else grid.states[np.ix_(rows, columns)]
     warnings += [*_missing(matrix, states), *look.warnings(matrix, grid.hashes)]
     repeats = None if grid.repeats is None else grid.repeats[np.ix_(rows, columns)]
@@ -132,10 +130,6 @@ def _refuse_missing(grid: Grid, gone: NDArray[np.bool_]) -> Exception:
     return refuse(detail, "missing", places)
 
 
-def _sorted(ids: Sequence[str]) -> NDArray[np.intp]:
-    return np.array(sorted(range(len(ids)), key=ids.__getitem__), dtype=np.intp)
-
-
 def _ordered(native: Native, columns: NDArray[np.intp]) -> Native:
     return Native(native.tool, tuple(native.tasks[j] for j in columns), tuple(native.ids[j] for j in columns))
 
@@ -153,8 +147,8 @@ def _reports(
     if states is not None:
         count = [(states == state).sum(axis=1) for state in range(len(STATES))]
     answers = count[SCORED] if repeats is None else repeats.sum(axis=1, dtype=np.int64)
-    right = matrix.sums
     size = len(matrix.examples)
+    right, asked = matrix.sums, np.full(len(matrix.models), size) if matrix.missing is None else count[SCORED]
     return tuple(
         ModelReport(
             model=model,
@@ -162,10 +156,10 @@ def _reports(
             errored=int(count[ERRORED][i]),
             unscored=int(count[UNSCORED][i]),
             not_run=int(count[NOT_RUN][i]),
-            mean=None if np.isnan(mean) else float(mean),
+            mean=float(right[i] / asked[i]) if asked[i] else None,
             bounds=(float(right[i] / size), float((right[i] + size - count[SCORED][i]) / size)),
             reported=reported.get(model),
             answers=int(answers[i]),
         )
-        for i, (model, mean) in enumerate(zip(matrix.models, matrix.accuracies, strict=True))
+        for i, model in enumerate(matrix.models)
     )

@@ -77,16 +77,21 @@ def difference_rows(result: Result, scores: Standing) -> Iterator[Row]:
     yield (
         "size", "truth", "best", "best_source_models", "label", "source_models", "agreement_difference",
         "agreement_low", "agreement_high", "mdad_difference", "mdad_low", "mdad_high",
+        "error_difference", "error_low", "error_high",
     )  # fmt: skip
     for entry in result["differences"]:
         best = entry["best"]
         for other in entry["others"]:
-            gaps = [other["agreement"], other["mdad"]]
-            numbers = [(gap["difference"], *(gap["interval"] or (None, None))) for gap in gaps]
             yield (
                 entry["size"], entry["truth"], best["label"], best["source_models"],
-                other["label"], other["source_models"], *numbers[0], *numbers[1],
+                other["label"], other["source_models"],
+                *_gap(other["agreement"]), *_gap(other["mdad"]), *_gap(other.get("estimation_error")),
             )  # fmt: skip
+
+
+def _gap(gap: Mapping[str, Any] | None) -> Row:
+    known = gap or {"difference": None, "interval": None}
+    return (known["difference"], *(known["interval"] or (None, None)))
 
 
 TABLES: dict[str, Callable[[Result, Standing], Iterator[Row]]] = {

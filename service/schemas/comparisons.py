@@ -86,6 +86,12 @@ class Threshold(Ask):
         Field(min_length=2, max_length=10_000, description="Scores of earlier runs of a healthy model."),
     ] = None
 
+    @model_validator(mode="after")
+    def _bad_is_below(self) -> Threshold:
+        if self.bad_score is not None and self.bad_score >= self.score:
+            raise ValueError("bad_score is that of a worse model; give one below score.")
+        return self
+
 
 class PowerRequest(Ask):
     """How many examples it takes, before anything is run."""

@@ -115,6 +115,7 @@ class Gap(Tell):
 
     difference: float | None
     interval: OpenInterval | None
+    reason: str | None = Field(default=None, description="Why one of them, or an end, is wanting.")
 
 
 class Other(LineName):
@@ -122,6 +123,9 @@ class Other(LineName):
 
     agreement: Gap
     mdad: Gap
+    estimation_error: Gap | None = Field(
+        default=None, description="Of mean absolute errors of estimated scores."
+    )
 
 
 class Differences(Tell):
@@ -217,7 +221,8 @@ class Recommendation(Tell):
     exact_random: RandomBeside | None
     best_tested: BestTested | None
     random_enough_from: int | None = Field(
-        description="Size from which on no method is clearly above random."
+        description="Size from which on no method is clearly above random; null where one is at every size, "
+        "and where plain random sampling is not among the methods."
     )
     own_pairs: OwnPairs
     alternatives: list[Alternative]

@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from service.engine import blp
-from service.engine.covariance import Covariance, covariance, difficulties
+from service.engine.covariance import Covariance, covariance
+from service.engine.effects import tenths
 from service.engine.leftout import LeftOut, correction, spread
 from service.engine.predictor import predictor
 from service.engine.selection.base import Source
@@ -250,7 +251,7 @@ def test_intensity_maximises_the_likelihood_of_left_out_models():
 
 def test_examples_of_equal_difficulty_are_never_parted():
     mean = np.random.default_rng(0).integers(0, 6, size=200) / 6
-    groups = difficulties(mean)
+    groups = tenths(mean)
     assert all(len(set(groups[mean == value].tolist())) == 1 for value in set(mean.tolist()))
 
 

@@ -112,3 +112,19 @@ def test_the_greedy_start_takes_the_steepest_step_each_time():
 def test_a_cut_search_says_so():
     distances = plane(300, 0, dimensions=3)
     assert not KMedoids(distances).cluster(30, np.random.default_rng(0), restarts=0, max_sweeps=1).converged
+
+
+@pytest.mark.timeout(20)
+def test_gains_that_are_rounding_do_not_come_round_for_ever():
+    """Two medoids within rounding of each other: each swap back seems to gain some 1e-7 of the rest."""
+    far, near = np.float32(1.4082482), np.float32(5.9604645e-08)
+    distances = np.zeros((7, 7), dtype=np.float32)
+    alike = np.array([0, 2, 3, 5, 6])
+    distances[np.ix_(alike, [1, 4])] = far
+    distances[np.ix_([1, 4], alike)] = far
+    distances[1, 4] = distances[4, 1] = near
+
+    for seed in range(50):
+        found = KMedoids(distances).cluster(2, np.random.default_rng(seed))
+        assert found.loss <= 2 * near
+        assert found.converged

@@ -8,17 +8,23 @@ optimal_design's; differences with 95 % intervals paired over the same trials.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from service.engine import experiment
+from service.engine.choice import choose
+from service.engine.contrasts import error_contrast
 from service.engine.estimates import Estimates
+from service.engine.lines import Line
 from service.engine.matrix import Matrix
 from service.engine.outline import Outline
 from service.engine.plan import Plan, mdad_plan
+from service.engine.result import judged_lines
 from service.engine.selection.registry import METHODS
-from service.engine.trials import entries
+from service.engine.simulated import Simulated
 from tests.methods_table.benchmarks import Benchmark
 
 OURS = "optimal_design"
@@ -28,7 +34,8 @@ HEAD = """## Against every method at every size
 By the service's own experiment (50 trials, sizes 10 to half of the benchmark): at how many sizes, on the
 same items and on new ones, optimal_design has the highest agreement of 13 lines, every method and every
 other method's subset with `blp`; and where another's agreement, MDAD or error is better by more than the
-paired 95 % interval. The recommendation goes by the MDAD measured on your data, whoever has it.
+paired 95 % interval, with what the recommendation then names at that size. It goes by what it measures on
+your data, whoever is the best there.
 """
 SIZES = (10, 25, 50, 100, 200, 300)
 TARGETS = 40
@@ -40,8 +47,31 @@ def methods() -> list[Any]:
     return [*METHODS, *blp]
 
 
-def run(benchmark: Benchmark, sources: int, trials: int) -> tuple[Plan, Estimates, list[dict[str, Any]]]:
-    """As /mdad does it, judged on the same items and on new ones.
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One experiment, its estimates judged against one truth."""
+
+    matrix: Matrix
+    plan: Plan
+    estimates: Estimates
+    answer: dict[str, Any]
+
+    @cached_property
+    def lines(self) -> list[Line]:
+        left = self.plan.outline.n_examples - self.plan.heldout
+        simulated = Simulated.of(self.plan, self.estimates, 0, left, self.plan.heldout)
+        return judged_lines(self.matrix, self.plan, simulated, self.plan.sizes, _silent)[0]
+
+    def recommended(self, size: int) -> str:
+        """What the recommendation names at a size, whatever the target."""
+        lines = [replace(line, cells={size: line.cells[size]}) for line in self.lines if size in line.cells]
+        lines = [line for line in lines if self.plan.truth in line.cells[size].judged]
+        choice = choose(replace(self.plan, target_mdad=1.0), lines)
+        return "nothing" if choice is None else choice.line.spec.label
+
+
+def run(benchmark: Benchmark, sources: int, trials: int) -> list[Run]:
+    """As /mdad does it, judged on new items and on the same ones.
 
     Targets are drawn from the judges, sources from all others.
     """
@@ -62,7 +92,7 @@ def run(benchmark: Benchmark, sources: int, trials: int) -> tuple[Plan, Estimate
     plans = [mdad_plan(request | {"truth": truth}, Outline.of(matrix)) for truth in TRUTHS]
     blobs = [_part(matrix, plans[0], part) for part in experiment.parts(plans[0])]
     estimates = Estimates.joined([Estimates.from_bytes(blob) for blob in blobs])
-    return plans[0], estimates, [experiment.assemble(matrix, plan, blobs, _silent) for plan in plans]
+    return [Run(matrix, plan, estimates, experiment.assemble(matrix, plan, blobs, _silent)) for plan in plans]
 
 
 def _part(matrix: Matrix, plan: Plan, part: dict[str, Any]) -> bytes:
@@ -73,9 +103,9 @@ def _silent(done: float) -> None:
     """Nobody asks how far it is."""
 
 
-def beaten(answer: dict[str, Any]) -> Iterator[str]:
+def beaten(found: Run) -> Iterator[str]:
     """Where another method orders models better than chance allows, a line each."""
-    for row in answer["differences"]:
+    for row in found.answer["differences"]:
         if row["best"]["label"] == OURS:
             continue
         ours = next(other for other in row["others"] if other["label"] == OURS)
@@ -84,25 +114,28 @@ def beaten(answer: dict[str, Any]) -> Iterator[str]:
             if ends and None not in ends and min(sign * end for end in ends) > 0:
                 gap = 100 * ours[measure]["difference"]
                 where = f"{row['size']} examples, {row['truth'].replace('_', ' ')}"
-                yield f"{where}: {measure} {gap:+.1f} points from {row['best']['label']}"
+                best, named = row["best"]["label"], found.recommended(row["size"])
+                yield f"{where}: {measure} {gap:+.1f} points from {best}; recommended: {named}"
 
 
-def missed(plan: Plan, estimates: Estimates) -> Iterator[str]:
-    """Where another estimate is closer to the score on the same items than chance allows, a line each.
-
-    Errors in points; paired over the targets, each the mean of all trials.
-    """
-    labels = [entry.spec.label for entry in entries(plan)]
-    truth = estimates.same[0] / (plan.outline.n_examples - plan.heldout)
-    errors = np.abs(estimates.scores[0] - truth).mean(axis=2)  # over the trials: (entries, sizes, targets)
-    gaps = errors[labels.index(OURS)] - errors
-    low = gaps.mean(axis=2) - 2 * gaps.std(axis=2, ddof=1) / np.sqrt(gaps.shape[2])
-    for at, size in enumerate(plan.sizes):
-        better = np.flatnonzero(low[:, at] > 0)
-        if len(better):
-            best = better[np.argmax(gaps[better, at].mean(axis=1))]
-            ours, theirs = (100 * errors[e, at].mean() for e in (labels.index(OURS), best))
-            yield f"{size} examples: error {ours:.2f} points, {labels[best]} {theirs:.2f}"
+def missed(found: Run) -> Iterator[str]:
+    """Where another's estimates are closer to the truth than chance allows, a line each. Errors in points."""
+    for size in found.plan.sizes:
+        cells = {line.spec.label: line.cells[size] for line in found.lines if size in line.cells}
+        cells = {label: cell for label, cell in cells.items() if cell.errors is not None}
+        gaps = {
+            label: error_contrast(cells[OURS], cell, found.plan.truth)
+            for label, cell in cells.items()
+            if label != OURS
+        }
+        better = [label for label, gap in gaps.items() if gap["interval"][0] > 0]
+        if better:
+            best = max(better, key=lambda label: gaps[label]["difference"])
+            ours, theirs = (100 * float(cells[label].errors.values.mean()) for label in (OURS, best))
+            yield (
+                f"{size} examples: error {ours:.2f} points, {best} {theirs:.2f}; "
+                f"recommended: {found.recommended(size)}"
+            )
 
 
 def section(parts: list[Benchmark], trials: int = 50) -> str:
@@ -110,9 +143,8 @@ def section(parts: list[Benchmark], trials: int = 50) -> str:
     lines = [HEAD]
     for benchmark in parts:
         for sources in sorted({10, 50, benchmark.most_sources}):
-            plan, estimates, answers = run(benchmark, sources, trials)
-            bests = [row["best"]["label"] for answer in answers for row in answer["differences"]]
+            new, same = run(benchmark, sources, trials)
+            bests = [row["best"]["label"] for part in (new, same) for row in part.answer["differences"]]
             lines.append(f"* {benchmark.name}, {sources} sources: {bests.count(OURS)} of {len(bests)}")
-            found = [*beaten(answers[0]), *beaten(answers[1]), *missed(plan, estimates)]
-            lines += [f"    * {line}" for line in found]
+            lines += [f"    * {line}" for line in (*beaten(new), *beaten(same), *missed(same))]
     return "\n".join(lines)

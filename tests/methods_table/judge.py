@@ -20,12 +20,24 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """What one trial shows: sources on the selection half, targets on both halves."""
+    """What one trial shows: sources on the selection half, targets (these rows) on both halves."""
 
+    rows: NDArray[np.int64]
     source: Source
     targets: Floats
     new: Floats
     rng: np.random.Generator
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A share and its standard error."""
+
+    value: float
+    error: float
+
+    def __str__(self) -> str:
+        return f"{100 * self.value:.0f} ± {100 * self.error:.0f} %"
 
 
 def trial(benchmark: Benchmark, sources: int, seed: int, other_families: bool = False) -> Trial:
@@ -46,7 +58,7 @@ def trial(benchmark: Benchmark, sources: int, seed: int, other_families: bool = 
     scores = benchmark.scores[:, selection]
     source = Source(np.ascontiguousarray(scores[rows]), benchmark.strata[selection])
     new = benchmark.scores[targets][:, ~selection].mean(axis=1)
-    return Trial(source, scores[targets].astype(np.float64), new, rng)
+    return Trial(targets, source, scores[targets].astype(np.float64), new, rng)
 
 
 def agreement(truth: Floats, estimates: Floats) -> float:
@@ -85,9 +97,9 @@ def compare(
     return {name: np.mean(values, axis=0) for name, values in found.items() if len(values) == trials}
 
 
-def coverage(benchmark: Benchmark, sources: int, trials: int) -> dict[str, float]:
+def coverage(benchmark: Benchmark, sources: int, trials: int) -> dict[str, Share]:
     """Share of the targets' full scores in their 90 % intervals; of pairs given 0.8 to 0.9, in order."""
-    inside, rank, band = [], [], []
+    inside, rank, models, band = [], [], [], []
     for seed in range(trials):
         drawn = trial(benchmark, sources, seed)
         fitted = OptimalDesign().fit(drawn.source, drawn.rng)
@@ -98,18 +110,29 @@ def coverage(benchmark: Benchmark, sources: int, trials: int) -> dict[str, float
             low, high = fitted.interval(subset, answers).T
             inside.append((low <= truth) & (truth <= high))
             rank.append(np.argsort(np.argsort(fitted.estimate(subset, answers, "blp"))) / len(truth))
+            models.append(drawn.rows)
             first, second = np.triu_indices(len(truth), 1)
             surely = fitted.better(subset, answers[first], answers[second])
             stated = np.maximum(surely, 1 - surely)
             kept = (stated > 0.8) & (stated < 0.9) & (truth[first] != truth[second])
             band.append(((surely > 0.5) == (truth[first] > truth[second]))[kept])
-    covered, place = np.array(inside), np.array(rank)
-    by_size = covered.reshape(trials, len(SIZES), -1).mean(axis=(0, 2))
+    covered, place, rows = np.array(inside), np.array(rank), np.array(models)
     return {
-        "all": float(covered.mean()),
-        "lowest size": float(by_size.min()),
-        "highest size": float(by_size.max()),
-        "bottom fifth": float(covered[place < 0.2].mean()),
-        "top fifth": float(covered[place >= 0.8].mean()),
-        "pairs": float(np.concatenate(band).mean()),
+        "all": share(covered, rows),
+        **{
+            f"{n} examples": share(covered[at :: len(SIZES)], rows[at :: len(SIZES)])
+            for at, n in enumerate(SIZES)
+        },
+        "bottom fifth": share(covered[place < 0.2], rows[place < 0.2]),
+        "top fifth": share(covered[place >= 0.8], rows[place >= 0.8]),
+        "pairs": Share(float(np.concatenate(band).mean()), 0.0),
     }
+
+
+def share(inside: NDArray[np.bool_], models: NDArray[np.int64]) -> Share:
+    """A share and its standard error: a model met in many trials is one model."""
+    rows = np.unique(models, return_inverse=True)[1].ravel()
+    away = np.bincount(rows, weights=inside.ravel() - inside.mean())
+    return Share(
+        float(inside.mean()), float(np.sqrt((away**2).sum() * len(away) / (len(away) - 1)) / inside.size)
+    )

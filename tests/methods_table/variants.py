@@ -10,7 +10,7 @@ from unittest.mock import patch
 import numpy as np
 from numpy.typing import NDArray
 
-from service.engine import blp, covariance, irt
+from service.engine import blp, covariance, effects, irt
 from service.engine.covariance import CAUTION, Covariance
 from service.engine.greedy import Greedy
 from service.engine.selection import optimal_design
@@ -65,7 +65,7 @@ class Designed:
 
 def greedy(source: Source, known: Covariance) -> Greedy:
     nothing, everything = np.array([], dtype=np.int64), np.ones(source.n_examples, dtype=bool)
-    return Greedy(known, source.strata, include=nothing, allowed=everything)
+    return Greedy(known, known, 0.0, source.strata, include=nothing, allowed=everything)
 
 
 def method(name: str, estimator: str | None = None) -> Variant:
@@ -170,13 +170,16 @@ def irt_prior(source: Source, rng: np.random.Generator) -> Fitted:
 
 
 class Kept(Designed):
-    """The kept covariances, without the correction: what the next three vary."""
+    """The kept design and covariances, without the correction: what the next three vary."""
 
     def __init__(self, source: Source, rng: np.random.Generator) -> None:
         known = covariance.covariance(source)
-        choosing = covariance.covariance(source, share=known.intensity, caution=CAUTION)
-        super().__init__(source, known, choosing)
-        self.choosing = choosing
+        super().__init__(source, known)
+        self.choosing = covariance.covariance(source, share=known.intensity, caution=CAUTION)
+        self._design = create("optimal_design", {}).fit(source, rng)
+
+    def choose(self, size: int) -> Indices:
+        return self._design.pick(size).indices
 
 
 class Ridge(Kept):
@@ -263,14 +266,15 @@ VARIANTS: dict[str, Variant] = {
     "Σ: one loading for all examples": without(covariance, loadings=constant),
     "Σ: loadings not shrunk": without(covariance, loadings=raw_loadings),
     "Σ: means and variances not shrunk": without(covariance, moments=raw_moments),
-    "Σ: no difficulty effects": without(covariance, _DIFFICULTY_PART=0.0),
-    "Σ: no subtask factors": without(covariance, _MOST_SUBTASKS=0),
+    "Σ: no effects of kinds of examples": without(effects, _DIFFICULTY_PART=0.0, _LOADING_PART=0.0),
+    "Σ: no subtask factors": without(effects, _MOST_SUBTASKS=0),
     "intensity 0.5 always": without(covariance, intensity=lambda *_: 0.5, _JUDGES=0),
     "intensity 0.9 always": without(covariance, intensity=lambda *_: 0.9, _JUDGES=0),
     "intensity by left-out models' score errors": by_prediction_error,
     "choice: exchange steps after greedy": Exchanged,
     "choice: most source pairs in order": ForPairs,
     "choice: no extra caution": without(optimal_design, CAUTION=0.0),
+    "choice: by what was learnt alone": without(optimal_design, _TRUSTED=0),
     "prediction: ridge regression, GCV": Ridge,
     "prediction: no correction": without(optimal_design, _CORRECTED_FROM=10**9),
 }

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.engine import blp
-from service.engine.covariance import CAUTION, covariance
+from service.engine.covariance import CAUTION, covariance, plain
 from service.engine.errors import Unsuitable
 from service.engine.greedy import Greedy
 from service.engine.leftout import LEAST_MODELS, Folds, Spread, correction, spread
@@ -26,6 +26,8 @@ from service.engine.shrinkage import Floats
 _LEAST_SOURCES = 2
 _CORRECTED_FROM = 30
 _LARGEST = float(np.finfo(np.float64).max)
+_TRUSTED = 100
+"""Source models whose word on single examples weighs as much as what is plain without it."""
 _FOLD_SIZE = 128
 """Left-out models judge subsets up to this size; their correction and spread hold for larger ones."""
 
@@ -180,6 +182,8 @@ class FittedDesign:
         allowed[self._design.exclude] = False
         return Greedy(
             covariance(source, share=self._blp.covariance.intensity, caution=CAUTION),
+            plain(source),
+            _TRUSTED / (_TRUSTED + source.n_models),
             self._source.strata,
             include=self._design.include,
             allowed=allowed,

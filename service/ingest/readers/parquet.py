@@ -149,6 +149,8 @@ def _all_scores(table: pa.Table, scores: Sequence[int], names: Sequence[str]) ->
 
 
 def _scores(column: pa.ChunkedArray, kind: pa.DataType, name: str) -> pa.ChunkedArray:
+    if column.type == kind and kind != pa.float64():
+        return column
     if pa.types.is_boolean(column.type) and kind == pa.float64():
         column = column.cast(pa.uint8())
     if pa.types.is_dictionary(column.type):

@@ -22,10 +22,11 @@ def fit(scores, strata=None, **options):
     return OptimalDesign(**options).fit(source(scores, strata=strata), np.random.default_rng(0))
 
 
-def greedy(covariance, **options):
+def greedy(covariance, plain=None, trust=0.0, **options):
     examples = len(covariance.mean)
     defaults = {"include": np.array([], dtype=np.int64), "allowed": np.ones(examples, dtype=bool)}
-    return Greedy(covariance, np.zeros(examples, dtype=np.int32), **(defaults | options))
+    strata = np.zeros(examples, dtype=np.int32)
+    return Greedy(covariance, plain or covariance, trust, strata, **(defaults | options))
 
 
 def any_covariance(seed, examples=20, rank=4):
@@ -45,6 +46,33 @@ def test_every_step_leaves_the_least_variance_there_can_be(seed):
         before = order[:step]
         left = {j: predictor(c, np.array([*before, j])).deviation for j in range(20) if j not in before}
         assert left[chosen] == pytest.approx(min(left.values()))
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 1 << 20))
+def test_two_covariances_are_weighed_by_how_many_are_chosen(seed):
+    learnt, plain = any_covariance(seed), any_covariance(seed + 1, rank=30)
+    order = greedy(learnt, plain, trust=0.8).first(12).tolist()
+
+    for step, chosen in enumerate(order):
+        before, weight = order[:step], 0.8 * step / 20
+        removed = {
+            j: (1 - weight) * share_removed(learnt, before, j) + weight * share_removed(plain, before, j)
+            for j in range(20)
+            if j not in before
+        }
+        assert removed[chosen] == pytest.approx(max(removed.values()))
+
+
+def share_removed(c, before, j):
+    """By dense algebra: of the full score's variance given `before`, what j takes away."""
+    sigma = c.factor @ c.factor.T + np.diag(c.noise)
+
+    def left(seen):
+        full = sigma.mean(axis=1)
+        return full.mean() - full[seen] @ np.linalg.solve(sigma[np.ix_(seen, seen)], full[seen])
+
+    return 1 - left([*before, j]) / left(before)
 
 
 def test_the_order_does_not_depend_on_how_far_it_is_asked_for_even_several_at_a_time():
