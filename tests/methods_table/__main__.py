@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_limits
 from tests.methods_table.benchmarks import benchmarks
 from tests.methods_table.best import section
 from tests.methods_table.figure import draw
-from tests.methods_table.judge import compare, coverage
+from tests.methods_table.judge import beyond, compare, coverage
 from tests.methods_table.report import coverage_lines, table
 from tests.methods_table.variants import VARIANTS
 
@@ -41,8 +41,9 @@ def main() -> int:
             for part in parts
             if part.families is not None
         ]
+        ahead = {part.name: beyond(part, 40, TRIALS) for part in parts}
         against = section(parts)
-    text = f"{table(*measured)}\n\n{against}\n\n{coverage_lines(covered, strangers)}\n"
+    text = f"{table(*measured)}\n\n{against}\n\n{coverage_lines(covered, strangers, ahead)}\n"
     print(text)
     draw(parts[1], ROOT / "docs" / "img" / "methods.svg")
     head = (Path(__file__).parent / "head.md").read_text(encoding="utf-8")

@@ -129,6 +129,28 @@ def coverage(benchmark: Benchmark, sources: int, trials: int) -> dict[str, Share
     }
 
 
+def beyond(benchmark: Benchmark, sources: int, trials: int) -> tuple[Share, float]:
+    """Coverage of the best tenth of models by sources from the lower four fifths, and their mean error."""
+    order = np.argsort(benchmark.scores.mean(axis=1), kind="stable")
+    models, examples = benchmark.scores.shape
+    best, inside, errors = order[models * 9 // 10 :], [], []
+    for seed in range(trials):
+        rng = np.random.default_rng(seed)
+        rows = np.sort(rng.permutation(order[: models * 4 // 5])[:sources])
+        half = np.sort(rng.permutation(examples)[: examples // 2])
+        source = Source(np.ascontiguousarray(benchmark.scores[np.ix_(rows, half)]), benchmark.strata[half])
+        targets = benchmark.scores[np.ix_(best, half)].astype(np.float64)
+        fitted, truth = OptimalDesign().fit(source, rng), targets.mean(axis=1)
+        for size in SIZES:
+            subset = fitted.pick(size)
+            answers = targets[:, subset.indices]
+            low, high = fitted.interval(subset, answers).T
+            inside.append((low <= truth) & (truth <= high))
+            errors.append(float((fitted.estimate(subset, answers, "blp") - truth).mean()))
+    covered = np.array(inside)
+    return share(covered, np.broadcast_to(best, covered.shape)), float(np.mean(errors))
+
+
 def share(inside: NDArray[np.bool_], models: NDArray[np.int64]) -> Share:
     """A share and its standard error: a model met in many trials is one model."""
     rows = np.unique(models, return_inverse=True)[1].ravel()
