@@ -10,6 +10,7 @@ from markupsafe import Markup
 
 from service.engine import firstlook
 from service.engine.comparison.intervals import wilson_share
+from service.engine.item_rest import LEAST_MODELS, doubtful, item_rest
 from service.engine.matrix import Matrix
 from service.report import words
 from service.report.charts import Axes, Panel
@@ -73,18 +74,15 @@ def matrix_page(record: MatrixRecord, models: Iterable[ModelRecord], matrix: Mat
 
 def look_at(matrix: Matrix) -> Look:
     """Doubtful examples, identical models and subtasks."""
-    means, correlations = firstlook.difficulty(matrix), firstlook.item_rest(matrix)
-    doubtful = [
+    means, correlations = firstlook.difficulty(matrix), item_rest(matrix)
+    found = [
         Doubt(matrix.examples[j], float(correlations[j]), float(means[j]))
-        for j in firstlook.doubtful(correlations, len(matrix.models))
+        for j in doubtful(matrix, correlations)
     ]
-    few = len(matrix.models) < firstlook.LEAST_MODELS
-    why = (
-        f"Fewer than {firstlook.LEAST_MODELS} models cannot show which examples are mislabelled."
-        if few
-        else None
-    )
-    return Look(doubtful, firstlook.identical_models(matrix), firstlook.subtasks(matrix), why)
+    why = None
+    if len(matrix.models) < LEAST_MODELS:
+        why = f"Fewer than {LEAST_MODELS} models cannot show which examples are mislabelled."
+    return Look(found, firstlook.identical_models(matrix), firstlook.subtasks(matrix), why)
 
 
 def _model_rows(models: Iterable[ModelRecord]) -> tuple[list[Row], Scale]:

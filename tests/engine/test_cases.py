@@ -20,7 +20,7 @@ from scipy import stats
 
 from service.engine import irt
 from service.engine.comparison import Design, rank
-from service.engine.firstlook import doubtful, item_rest
+from service.engine.item_rest import doubtful, item_rest
 from service.engine.matrix import Matrix
 from service.engine.outline import Outline
 from service.engine.plan import PlanError, select_plan
@@ -203,7 +203,8 @@ def test_e10_a_mislabelled_example_does_not_flip_the_scale_and_is_found() -> Non
     )
     model = irt.fit(scores, 1)
     assert np.corrcoef(model.ability[:, 0], scores.mean(axis=1))[0, 1] > 0.9
-    assert 0 in doubtful(item_rest(made.matrix(scores)), 200)
+    data = made.matrix(scores)
+    assert 0 in doubtful(data, item_rest(data))
 
 
 def test_e11_no_foreign_irt_package_is_needed() -> None:

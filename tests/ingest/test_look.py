@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from hypothesis.extra import numpy as hnp
 
 from service.engine.matrix import Matrix
 from service.ingest import look
@@ -72,27 +68,3 @@ def test_coverage_and_repeated_content() -> None:
     texts = look.warnings(build(scores, missing), ["h"] * 3 + [f"h{i}" for i in range(57)])
     assert "examples with the content of another under another id: 2 of 60" in texts
     assert any("less than half of the examples: 'm004';" in text for text in texts)
-
-
-SMALL = hnp.arrays(
-    float, st.tuples(st.integers(3, 7), st.integers(2, 6)), elements=st.sampled_from([0.0, 0.5, 1.0])
-)
-
-
-@given(SMALL, st.data())
-def test_item_rest_correlation_by_brute_force(
-    scores: np.ndarray[tuple[int, ...], np.dtype[np.float64]], data: st.DataObject
-) -> None:
-    missing = data.draw(hnp.arrays(bool, scores.shape))
-    found = look.item_rest(build(scores, missing))
-    for j in range(scores.shape[1]):
-        pairs = []
-        for i in range(scores.shape[0]):
-            others = [scores[i, k] for k in range(scores.shape[1]) if k != j and not missing[i, k]]
-            if not missing[i, j]:
-                pairs.append((scores[i, j], float(np.mean(others)) if others else 0.0))
-        x, y = (np.array(side) for side in zip(*pairs, strict=True)) if pairs else (np.zeros(0), np.zeros(0))
-        if len(x) and x.std() > 1e-9 and y.std() > 1e-9:
-            assert found[j] == pytest.approx(np.corrcoef(x, y)[0, 1], abs=1e-9)
-        else:
-            assert np.isnan(found[j])

@@ -213,7 +213,7 @@ def test_the_matrix_page_bears_gaps_and_models_without_a_score() -> None:
     ]
     page = matrix_page(record_of(matrix), models, matrix)
     assert_inert(page)
-    assert "Fewer than 10 models" in page
+    assert "Fewer than 8 models" in page
     assert "nan" not in Outline(page).text.lower()
 
 
