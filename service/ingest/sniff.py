@@ -92,6 +92,8 @@ class Head:
     @cached_property
     def _scan(self) -> tuple[frozenset[str], bool]:
         """The first object's keys, and whether another object follows it on the top level."""
+        if self.data.startswith((PARQUET, ZIP)):
+            return frozenset(), False
         keys: set[str] = set()
         text = self.data.lstrip()
         target = 2 if text.startswith(b"[") else 1
