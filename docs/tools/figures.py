@@ -14,6 +14,7 @@ import numpy as np
 from markupsafe import Markup
 
 from service.engine import experiment, firstlook
+from service.engine.item_rest import item_rest
 from service.engine.matrix import Matrix
 from service.engine.plan import Outline, mdad_plan, select_plan
 from service.engine.selection import select
@@ -68,7 +69,7 @@ def chosen(matrix: Matrix, method: str) -> Panel:
     plan = select_plan({"method": method, "size": CHOSEN}, Outline.of(matrix))
     result = select.run(matrix, plan, lambda done: None)
     weights = {example["id"]: example["weight"] for example in result["examples"]}
-    means, correlations = firstlook.difficulty(matrix), np.nan_to_num(firstlook.item_rest(matrix))
+    means, correlations = firstlook.difficulty(matrix), np.nan_to_num(item_rest(matrix))
     x, y = Scale(0, 1, 40, WIDTH - 26), Scale(-0.4, 1, HEIGHT - 52, 40)
     axes = Axes(
         x,
