@@ -91,9 +91,9 @@ class Greedy:
         spent = float(costs[self._order].sum())
         while len(self._order) < self.most:
             self._left &= costs <= budget - spent
-            if not self._left.any():
-                break
             chosen = self._best()[:1]
+            if not len(chosen):
+                break
             self._take(chosen)
             spent += float(costs[chosen].sum())
         if spent > budget or len(self._order) < self.least:

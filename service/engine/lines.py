@@ -65,9 +65,12 @@ class Cell:
         return None if judged.resampled is None else judged.resampled.agreement[which, curve]
 
     def resampled_mdad(self, truth: str, which: int = ALL) -> NDArray[np.float64] | None:
-        """MDAD in each resample, +inf where not reached, shape (B,)."""
+        """MDAD in each resample, +inf where not reached, shape (B,); a formula knows no trials."""
         judged, curve = self.judged[truth]
-        return None if judged.resampled is None else edges(judged.resampled.mdad[which, curve])
+        if judged.resampled is None:
+            return None
+        halves = len(judged.resampled.mdad) > 1
+        return edges(judged.resampled.mdad[which if halves else ALL, curve])
 
     def as_json(self, size: int, which: int = ALL) -> dict[str, Any]:
         """The cell as an entry of `sizes`."""

@@ -99,3 +99,23 @@ def test_a_method_with_a_formula_has_one_error_and_no_noise():
     assert found["interval"][0] < found["difference"] < found["interval"][1]
     alone = error_contrast(formula, formula, "same_items")
     assert alone == {"difference": 0, "interval": None, "reason": "both by formula"}
+
+
+def test_draws_judged_by_trials_are_set_beside_a_formula_that_is_better():
+    rng = np.random.default_rng(0)
+    level = np.repeat(np.linspace(-3, 3, 4), 20)
+    chance = 1 / (1 + np.exp(4 * (level - rng.normal(size=(40, 1)))))
+    data = made.matrix(
+        (rng.random(chance.shape) < chance).astype(np.uint8),
+        subtasks=[f"s{k}" for k in np.repeat(np.arange(4), 20)],
+        confidences=(rng.random(chance.shape) + chance) / 2,
+    )
+
+    result = made.run(
+        data,
+        methods=[{"method": "random", "scored_by": "confidences"}, "stratified"],
+        sizes=[10, 40], trials=10, holdout=0, truth="same_items", target_mdad=0.5,
+        target_models="all", source_models=0,
+    )  # fmt: skip
+
+    assert result["recommendation"]["status"] == "recommended"

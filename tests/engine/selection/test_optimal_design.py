@@ -146,6 +146,10 @@ def test_a_budget_that_pays_for_nothing_is_refused():
         fit(simulated(20, 10), costs=[5.0] * 10, budget=4).spend()
     with pytest.raises(Unsuitable, match="must be chosen"):
         fit(simulated(20, 10), costs=[5.0] * 10, budget=9, include=[1, 2]).spend()
+    strata = np.repeat([0, 1], [8, 2]).astype(np.int32)
+    dear = fit(simulated(20, 10), strata, costs=[1.0] * 8 + [50.0] * 2, budget=9, per_subtask=1)
+    with pytest.raises(Unsuitable, match="must be chosen"):
+        dear.spend()
     with pytest.raises(Unsuitable, match="no budget"):
         fit(simulated(20, 10)).spend()
 
