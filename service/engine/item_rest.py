@@ -94,16 +94,15 @@ def doubtful(matrix: Matrix, correlations: Floats) -> NDArray[np.intp]:
     Parameters
     ----------
     matrix : Matrix
-        Of fewer than eight models none is doubtful.
+        An example of which fewer than eight models have a score, and one on another, is never doubtful.
     correlations : ndarray, shape (N,)
         Its `item_rest`.
     """
-    if len(matrix.models) < LEAST_MODELS:
-        return np.empty(0, dtype=np.intp)
     n = np.full(len(correlations), len(matrix.models))
     if matrix.missing is not None:
-        n = (~matrix.missing).sum(axis=0)
-    usable = np.flatnonzero(np.isfinite(correlations) & (n > 2))
+        there = ~matrix.missing
+        n = there[there.sum(axis=1) > 1].sum(axis=0)
+    usable = np.flatnonzero(np.isfinite(correlations) & (n >= LEAST_MODELS))
     r = np.clip(correlations[usable], -1 + 1e-12, 1 - 1e-12)
     against, freedom = r < 0, n[usable] - 2
     p = np.ones(len(r))  # of the others it is above one half, and never below a threshold

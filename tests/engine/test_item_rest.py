@@ -70,3 +70,25 @@ def test_few_models_make_no_example_doubtful() -> None:
     few, enough = (made.matrix(np.zeros((models, 4))) for models in (7, 8))
     assert doubtful(few, correlations).tolist() == []
     assert doubtful(enough, correlations).tolist() == [3, 1]
+
+
+def test_examples_that_few_models_answered_are_never_doubtful() -> None:
+    rng = np.random.default_rng(3)
+    missing = np.ones((60, 300), dtype=bool)
+    for column in missing.T:
+        column[rng.permutation(60)[:3]] = False
+    matrix = made.matrix((rng.random(missing.shape) < 0.5).astype(float), missing=missing)
+    correlations = item_rest(matrix)
+    assert np.nanmin(correlations) == pytest.approx(-1)
+    assert doubtful(matrix, correlations).tolist() == []
+
+
+def test_models_with_one_answer_do_not_make_a_correlation_surer() -> None:
+    rng = np.random.default_rng(4)
+    scores = (rng.random((400, 20)) < 0.5).astype(float)
+    missing = np.zeros(scores.shape, dtype=bool)
+    missing[10:] = True
+    missing[10:, 0] = False
+    few, many = made.matrix(scores[:10]), made.matrix(scores, missing=missing)
+    correlations = np.where(np.arange(20) == 0, -0.5, 0.5)
+    assert doubtful(many, correlations).tolist() == doubtful(few, correlations).tolist() == []
