@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, Tag, model_validator
+from pydantic import Field, Tag, ValidationInfo, field_validator, model_validator
 
 from service.schemas.base import Ask, Fraction, named_or, one_of
 from service.schemas.requests import MISSING, Count, Missing, Name
@@ -80,17 +80,21 @@ class Threshold(Ask):
     threshold: Fraction
     n: Annotated[Count, Field(le=1_000_000, description="Examples it is run on.")]
     score: Annotated[Fraction, Field(description="True score of a healthy model.")]
-    bad_score: Annotated[Fraction | None, Field(description="True score of one that should fail.")] = None
+    bad_score: Annotated[
+        Fraction | None, Field(description="True score of one that should fail; below `score`.")
+    ] = None
     runs: Annotated[
         list[Fraction] | None,
         Field(min_length=2, max_length=10_000, description="Scores of earlier runs of a healthy model."),
     ] = None
 
-    @model_validator(mode="after")
-    def _bad_is_below(self) -> Threshold:
-        if self.bad_score is not None and self.bad_score >= self.score:
-            raise ValueError("bad_score is that of a worse model; give one below score.")
-        return self
+    @field_validator("bad_score")
+    @classmethod
+    def _bad_is_below(cls, bad: float | None, others: ValidationInfo) -> float | None:
+        score = others.data.get("score")
+        if bad is not None and score is not None and bad >= score:
+            raise ValueError(f"Should be below score, {score:g}: it is that of a worse model.")
+        return bad
 
 
 class PowerRequest(Ask):

@@ -115,7 +115,9 @@ class Gap(Tell):
 
     difference: float | None
     interval: OpenInterval | None
-    reason: str | None = Field(default=None, description="Why one of them, or an end, is wanting.")
+    reason: str | None = Field(
+        default=None, description="Why the difference, its interval or an end of it is null; else absent."
+    )
 
 
 class Other(LineName):
@@ -124,7 +126,8 @@ class Other(LineName):
     agreement: Gap
     mdad: Gap
     estimation_error: Gap | None = Field(
-        default=None, description="Of mean absolute errors of estimated scores."
+        default=None,
+        description="Of mean absolute errors of estimated scores; absent in results of earlier versions.",
     )
 
 

@@ -6,6 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from service.api.validation import faults_of, pointer
+from service.schemas.comparisons import PowerRequest
 from service.schemas.requests import MdadRequest
 
 
@@ -61,3 +62,15 @@ def test_each_refusal_is_one_fault_at_its_place(change: dict[str, object], expec
     (fault,) = faults_of(errors, body)
     assert fault.pointer == expected
     assert words in fault.message
+
+
+@pytest.mark.parametrize("bad_score", [0.74, 0.8])
+def test_a_bad_score_is_below_that_of_a_healthy_model(bad_score: float) -> None:
+    gate = {"threshold": 0.7, "n": 198, "score": 0.74, "bad_score": bad_score}
+    body = {"disagreement": 0.3, "difference": 0.1, "threshold": gate}
+    with pytest.raises(ValidationError) as refused:
+        PowerRequest.model_validate(body)
+    errors = [{**error, "loc": ("body", *error["loc"])} for error in refused.value.errors()]
+    (fault,) = faults_of(errors, body)
+    assert fault.pointer == "/threshold/bad_score"
+    assert fault.message == "Should be below score, 0.74: it is that of a worse model."
