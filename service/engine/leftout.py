@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.engine.covariance import Covariance, covariance
-from service.engine.predictor import Predictor, predictor
+from service.engine.predictor import predictor
 from service.engine.selection.base import Source
 from service.engine.shrinkage import Floats
 
@@ -179,8 +179,3 @@ def spread(left: LeftOut, offset: float = 0.0, slope: float = 1.0) -> Spread:
         found = found + _DAMPING * np.linalg.solve(information, slopes)
     level, binomial, unusual = found.tolist()
     return replace(blank, level=level + _TAILS, binomial=binomial, unusual=unusual)
-
-
-def corrected(by: Predictor, left: LeftOut) -> Predictor:
-    """A predictor with the correction that left-out models ask for."""
-    return by.corrected(*correction(left))
