@@ -224,8 +224,9 @@ class Recommendation(Tell):
     exact_random: RandomBeside | None
     best_tested: BestTested | None
     random_enough_from: int | None = Field(
-        description="Size from which on no method is clearly above random; null where one is at every size, "
-        "and where plain random sampling is not among the methods."
+        description="Size from which on no method is clearly above random; null where one is at the largest, "
+        "and where nothing can be said: plain random sampling is not among the methods or alone, or target "
+        "models are too few."
     )
     own_pairs: OwnPairs
     alternatives: list[Alternative]
