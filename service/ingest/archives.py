@@ -55,7 +55,8 @@ class Zip:
             self._zip = zipfile.ZipFile(stream)
         except (ValueError, RuntimeError, *BROKEN) as error:
             raise refuse(f"{name} is a broken zip archive: {error}; send it again", "zip") from None
-        infos = [info for info in self._zip.infolist() if not info.is_dir()]
+        # Not `is_dir`, which breaks on an entry without a name.
+        infos = [info for info in self._zip.infolist() if not info.filename.endswith("/")]
         _check_names([info.filename for info in infos], name, limits)
         self.entries = {info.filename: info for info in infos}
 

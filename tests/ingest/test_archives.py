@@ -98,6 +98,10 @@ def test_names_cannot_lead_anywhere() -> None:
     assert "/.." not in problem.detail
 
 
+def test_an_entry_without_a_name_is_a_file_all_the_same() -> None:
+    assert load(zipped({"": A.encode()})).matrix.models == ("a",)
+
+
 def test_names_that_are_no_unicode() -> None:
     data = tarred({"x/caf\udce9.csv": A.encode(), "x/b.bin": b"\1"})
     upload = load(data)
