@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.stats import t as student
 
 from service.engine.covariance import Covariance, covariance
-from service.engine.leftout import LEAST_MODELS, Folds, Spread, spread
+from service.engine.leftout import LEAST_MODELS, Folds, Spread, spread, unchecked
 from service.engine.predictor import Predictor, predictor
 from service.engine.selection.base import Source
 from service.engine.shrinkage import Floats
@@ -80,7 +80,7 @@ class BLP:
     def _spread(self, indices: NDArray[np.integer]) -> Spread:
         """Never below the posterior's own: the subset may have been chosen with the source models' help."""
         if self.source.n_models < LEAST_MODELS or len(indices) == self.source.n_examples:
-            return Spread()
+            return unchecked(self.source.n_models)
         folds = Folds(self.source, self.covariance.intensity, lambda _: lambda _: indices)
         found = spread(folds.left_out(len(indices)))
         return replace(found, level=max(found.level, 0.0))

@@ -87,8 +87,7 @@ def _twoway_error(values: NDArray[np.float64], models: NDArray[np.int64]) -> tup
     """Standard error of the mean over trials × targets, and its degrees of freedom."""
     away = values - values.mean()
     trials, size = len(values), values.size
-    rows = np.unique(models, return_inverse=True)[1].ravel()
-    by_model = np.bincount(rows, weights=away.ravel())
+    by_model = np.bincount(models.ravel(), weights=away.ravel())[np.bincount(models.ravel()) > 0]
     sums = (by_model, away.sum(axis=1), away.ravel())
     of_models, of_trials, of_cells = (
         float((s**2).sum()) / size**2 * len(s) / max(len(s) - 1, 1) for s in sums

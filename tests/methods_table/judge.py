@@ -13,7 +13,7 @@ from service.engine.selection.optimal_design import OptimalDesign
 from tests.methods_table.benchmarks import Benchmark
 from tests.methods_table.variants import Variant
 
-SIZES = (10, 25, 50, 100)
+SIZES = (10, 25, 50, 100, 200)
 TARGETS = 40
 Floats = NDArray[np.float64]
 

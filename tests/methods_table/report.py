@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tests.methods_table.judge import Share
+from tests.methods_table.judge import SIZES, Share
 
 Floats = NDArray[np.float64]
 Measured = dict[str, Floats]
@@ -31,15 +31,15 @@ def _cells(name: str, measured: list[Measured]) -> list[str]:
     return [f"{100 * same:.1f}", f"{100 * new:.1f}", f"{np.exp(ratio.mean()):.2f}"]
 
 
-COVERED = """## Intervals and probabilities
+COVERED = f"""## Intervals and probabilities
 
 Share of full scores within their 90 % intervals, of models that had no part in anything, by number of
 examples and in the fifths of models with the lowest and highest estimates; and of pairs that are given 0.8
 to 0.9, the share in the stated order. ± is one standard error; it is large for fifths of the digits, nine
 models each, the same in every trial.
 
-| sources | all | 10 | 25 | 50 | 100 | bottom fifth | top fifth | pairs |
-|---|---|---|---|---|---|---|---|---|"""
+| sources | all | {" | ".join(map(str, SIZES))} | bottom fifth | top fifth | pairs |
+|---|---|{"---|" * len(SIZES)}---|---|---|"""
 
 
 def coverage_lines(

@@ -18,7 +18,7 @@ from service.engine import blp
 from service.engine.covariance import CAUTION, covariance, plain
 from service.engine.errors import Unsuitable
 from service.engine.greedy import Greedy
-from service.engine.leftout import LEAST_MODELS, Folds, Spread, correction, spread
+from service.engine.leftout import LEAST_MODELS, Folds, Spread, correction, spread, unchecked
 from service.engine.predictor import Predictor
 from service.engine.selection.base import ScoredBy, Source, Subset
 from service.engine.shrinkage import Floats
@@ -168,7 +168,7 @@ class FittedDesign:
 
     def _spread(self, subset: Subset, by: Predictor) -> Spread:
         if by.share == 1 or self._source.n_models < LEAST_MODELS:
-            return Spread()
+            return unchecked(self._source.n_models)
         left = self._folds.left_out(self._judged(subset))
         if self._source.n_models < _CORRECTED_FROM:
             return spread(left)
