@@ -100,9 +100,8 @@ def covariance(
 def plain(source: Source) -> Covariance:
     """The covariance of examples that differ in nothing but their kinds, which differ more.
 
-    One variance, one loading, and effects of kinds twice as variable, in terms of what the
-    loadings are at large: where the source models contradict each other about single
-    examples, this is what remains safe to say.
+    One variance, one loading, and effects of kinds with twice the variance, in terms of the
+    loadings' mean square: what is safe to say where source models are few.
     """
     scores = source.scores.astype(np.float64)
     known = moments(scores)
