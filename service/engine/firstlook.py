@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from service.engine.matrix import Matrix
 
+_START = 256
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Subtask:
@@ -33,10 +35,14 @@ def difficulty(matrix: Matrix) -> NDArray[np.float64]:
 
 def identical_models(matrix: Matrix) -> list[tuple[str, ...]]:
     """Groups of models with the same score, or gap, on every example; the largest first."""
+    starts: dict[bytes, list[int]] = defaultdict(list)
     groups: dict[bytes, list[str]] = defaultdict(list)
-    for at, model in enumerate(matrix.models):
+    for at, row in enumerate(matrix.scores[:, :_START]):
+        starts[row.tobytes()].append(at)
+    # Few models have so much as the same start: only they are compared in full.
+    for at in (at for rows in starts.values() if len(rows) > 1 for at in rows):
         gaps = b"" if matrix.missing is None else np.packbits(matrix.missing[at]).tobytes()
-        groups[matrix.scores[at].tobytes() + gaps].append(model)
+        groups[matrix.scores[at].tobytes() + gaps].append(matrix.models[at])
     found = [tuple(group) for group in groups.values() if len(group) > 1]
     return sorted(found, key=lambda group: (-len(group), group))
 

@@ -14,7 +14,8 @@ LEAST_MODELS = 8
 FALSE_ALARMS = 0.05
 """Share of the examples called doubtful that may be so by chance alone."""
 
-_BLOCK = 1_000
+_BLOCK = 256
+"""Examples at a time, so that they stay in the cache."""
 _FLAT = 1e-11
 """Variances below this share of the second moment are rounding."""
 
@@ -38,10 +39,11 @@ def item_rest(matrix: Matrix) -> Floats:
     b = 1 / (asked[kept] - 1)
     # The rest of cell (i, j) is a_i - b_i x_ij, so that every sum over models is a product.
     a = b * matrix.sums[kept]
+    scores = matrix.scores if kept.all() else matrix.scores[kept]
     found = np.empty(len(matrix.examples))
     for start in range(0, len(found), _BLOCK):
         block = slice(start, start + _BLOCK)
-        x = (matrix.scores if kept.all() else matrix.scores[kept])[:, block].astype(np.float64)
+        x = scores[:, block].astype(np.float64)
         xx = x if matrix.binary else x * x
         if matrix.missing is None:
             found[block] = _complete(x, xx, a, b)
@@ -103,10 +105,10 @@ def doubtful(matrix: Matrix, correlations: Floats) -> NDArray[np.intp]:
         there = ~matrix.missing
         n = there[there.sum(axis=1) > 1].sum(axis=0)
     usable = np.flatnonzero(np.isfinite(correlations) & (n >= LEAST_MODELS))
-    r = np.clip(correlations[usable], -1 + 1e-12, 1 - 1e-12)
-    against, freedom = r < 0, n[usable] - 2
-    p = np.ones(len(r))  # of the others it is above one half, and never below a threshold
-    p[against] = stats.t.cdf((r * np.sqrt(freedom / (1 - r**2)))[against], freedom[against])
+    r, freedom = np.clip(correlations[usable], -1 + 1e-12, 1 - 1e-12), n[usable] - 2
+    steps, tests = r * np.sqrt(freedom / (1 - r**2)), len(usable)
+    low = steps <= stats.norm.ppf(FALSE_ALARMS)  # beyond, p is above every threshold
+    usable, p = usable[low], stats.t.cdf(steps[low], freedom[low])
     order = np.argsort(p, kind="stable")
-    passing = np.flatnonzero(p[order] <= FALSE_ALARMS * np.arange(1, len(p) + 1) / max(len(p), 1))
+    passing = np.flatnonzero(p[order] <= FALSE_ALARMS * np.arange(1, len(p) + 1) / max(tests, 1))
     return np.asarray(usable[order[: passing[-1] + 1]] if passing.size else usable[:0])

@@ -109,6 +109,8 @@ def _numbers(table: pa.Table, columns: Sequence[int]) -> tuple[NDArray[np.generi
     types = table.schema.types
     kinds = {str(types[i]) for i in columns}
     dtype = {"uint8": np.uint8, "bool": np.bool_}.get(kinds.pop() if len(kinds) == 1 else "", np.float64)
+    if dtype == np.uint8 and table.num_rows and not any(table.column(i).null_count for i in columns):
+        return _whole_numbers(table.select(list(columns))), None
     values = np.empty((len(columns), table.num_rows), dtype=dtype)
     blanks: dict[int, NDArray[np.bool_]] = {}
     for k, i in enumerate(columns):
@@ -122,6 +124,12 @@ def _numbers(table: pa.Table, columns: Sequence[int]) -> tuple[NDArray[np.generi
     gone = np.zeros(values.shape, dtype=bool)
     gone[list(blanks)] = list(blanks.values())
     return values, gone
+
+
+def _whole_numbers(table: pa.Table) -> NDArray[np.uint8]:
+    """Columns of bytes as rows of an array."""
+    parts = [batch.to_tensor(row_major=False).to_numpy().T for batch in table.to_batches()]
+    return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
 
 
 def _words(table: pa.Table, columns: Sequence[int]) -> tuple[list[str], NDArray[np.int32], NDArray[np.bool_]]:

@@ -46,6 +46,19 @@ def test_long_in_every_container() -> None:
     assert cells(load(table(ROWS[::-1]))) == EXPECTED
 
 
+@pytest.mark.parametrize("rows", [1, 2, 10])
+@pytest.mark.parametrize("gaps", [False, True])
+def test_wide_parquet_in_row_groups_of_any_size(rows: int, gaps: bool) -> None:
+    scores = np.random.default_rng(0).integers(0, 2, (7, 3))
+    columns = {"example": [f"q{j}" for j in range(7)]} | {f"m{i}": scores[:, i].tolist() for i in range(3)}
+    if gaps:
+        columns["m1"][4] = None
+    pq.write_table(pa.table(columns), out := io.BytesIO(), row_group_size=rows)
+    found = cells(load(out.getvalue(), missing="keep"))
+    expected = {(f"m{i}", f"q{j}"): float(scores[j, i]) for i in range(3) for j in range(7)}
+    assert found == expected | ({("m1", "q4"): None} if gaps else {})
+
+
 def test_duplicates_name_both_rows_unless_they_are_repeats() -> None:
     rows = [*ROWS, ("a", "q1", 0.0)]
     problem = refused(
