@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from service.engine.firstlook import identical_models
-from service.engine.item_rest import LEAST_MODELS, doubtful, item_rest
+from service.engine.item_rest import doubtful, item_rest
 from service.engine.matrix import Matrix
 from service.ingest.faults import listed, quoted
 
@@ -44,8 +44,6 @@ def _identical(matrix: Matrix) -> Iterator[str]:
 
 
 def _mislabelled(matrix: Matrix) -> Iterator[str]:
-    if len(matrix.models) < LEAST_MODELS or len(matrix.examples) < 2:
-        return
     flagged = doubtful(matrix, item_rest(matrix)).tolist()
     if flagged:
         yield (

@@ -6,6 +6,7 @@ import contextlib
 import os
 import tempfile
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Self
@@ -24,7 +25,7 @@ def servers() -> Iterator[tuple[str, dict[str, str]]]:
         yield folder, env
 
 
-class Watcher:
+class Watcher(ABC):
     """Looks every so many seconds, from a thread of its own, until the block ends."""
 
     def __init__(self, seconds: float) -> None:
@@ -44,6 +45,6 @@ class Watcher:
         while not self._over.wait(self._seconds):
             self.look()
 
+    @abstractmethod
     def look(self) -> None:
         """What is done each time."""
-        raise NotImplementedError

@@ -183,6 +183,22 @@ def digits():
         return arrays["scores"][rng.permutation(len(arrays["scores"]))], strata
 
 
+@pytest.mark.parametrize(("sources", "least"), [(3, 0.68), (4, 0.84), (10, 0.84)])
+def test_on_the_sample_intervals_of_new_models_are_wide_enough_however_few_the_sources(
+    digits, sources, least
+):
+    scores, strata = digits
+    covered = []
+    for seed in range(12):
+        order = np.random.default_rng(seed).permutation(len(scores))
+        fitted = fit(scores[order[:sources]], strata)
+        subset = fitted.pick(50)
+        new = scores[order[sources:]]
+        low, high = fitted.interval(subset, new[:, subset.indices].astype(float)).T
+        covered.append(((low <= new.mean(axis=1)) & (new.mean(axis=1) <= high)).mean())
+    assert least < np.mean(covered) < 0.97
+
+
 @pytest.mark.parametrize("sources", [10, 50])
 @pytest.mark.parametrize("size", [10, 50, 200])
 def test_on_the_sample_new_models_are_ordered_and_scored_better_than_by_random_sampling(
