@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 FROM := $(if $(wildcard wheels),--no-index --find-links wheels)
 
-.PHONY: docs demo serve test bench chaos paper methods openapi examples roundtrip tools lock wheels setup clean
+.PHONY: docs demo serve test bench chaos paper methods openapi examples golden roundtrip tools lock wheels setup clean
 
 demo: $(VENV)/.runtime
 	@$(BIN)/tastetest demo
@@ -40,6 +40,10 @@ methods: $(VENV)/.dev
 # Answers of the service as it is now, for the OpenAPI document; then make openapi.
 examples: $(VENV)/.dev
 	$(BIN)/python -m tests.contract.record
+
+# Answers of the service as it is now, for tests/golden; numbers may change with ENGINE_VERSION only.
+golden: $(VENV)/.dev
+	$(BIN)/python -m tests.golden.record
 
 # With lm-eval and inspect-ai, in an environment of their own: about a gigabyte.
 roundtrip: $(VENV)/.dev tools
