@@ -76,7 +76,7 @@ def beat() -> None:
 def migrate() -> None:
     """Bring the database at DATABASE_URL to this release's schema."""
     import migrations
-    from service.settings import get_settings
+    from service.core.settings import get_settings
 
     migrations.upgrade(get_settings().database_url)
 
@@ -92,8 +92,8 @@ def demo() -> None:
 @main.command()
 def openapi() -> None:
     """Print the OpenAPI document."""
+    from service.core.settings import Settings
     from service.main import create_app
-    from service.settings import Settings
 
     click.echo(json.dumps(create_app(Settings()).openapi(), indent=2, ensure_ascii=False))
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from service.keys import DEFAULT_WORKSPACE as DEFAULT
-from service.keys import SCOPES, new
+from service.core.api_keys import DEFAULT_WORKSPACE as DEFAULT
+from service.core.api_keys import SCOPES, new
 from service.options import DATA_DIR
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def list_keys(workspace: str | None, data_dir: Path) -> None:
 @DATA_DIR
 def revoke(key_id: str, data_dir: Path) -> None:
     """End a key for good; running servers refuse it within seconds."""
-    from service.errors import NotFound
+    from service.core.errors import NotFound
     from service.store import keys as stored
 
     with _database(data_dir) as conn:
@@ -97,7 +97,7 @@ def _database(data_dir: Path) -> Iterator[Connection]:
 
     import migrations
     from service import embedded
-    from service.settings import get_settings
+    from service.core.settings import get_settings
 
     with contextlib.ExitStack() as around:
         url = get_settings().database_url

@@ -10,7 +10,6 @@ from fastapi import FastAPI
 from fastapi.routing import APIRoute
 from threadpoolctl import threadpool_limits
 
-from service import logs, tracing
 from service.api import (
     compare,
     docs,
@@ -37,8 +36,9 @@ from service.api.listener import Listener
 from service.api.middleware import QUIET, BodyLimit, Envelope
 from service.api.pace import Pace
 from service.api.standings import Standings
+from service.core import logging, tracing
+from service.core.settings import Settings
 from service.jobs.bell import Bell
-from service.settings import Settings
 from service.store.db import make_engine
 
 
@@ -84,7 +84,7 @@ def create_app(settings: Settings) -> FastAPI:
 def _lifespan(settings: Settings) -> Callable[[FastAPI], contextlib.AbstractAsyncContextManager[None]]:
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        logs.configure()
+        logging.configure()
         tracing.configure("api")
         house = House(
             settings,

@@ -21,8 +21,8 @@ def worker() -> bool:
     """Whether the worker of this machine answers over the broker."""
     from celery import Celery
 
+    from service.core.settings import get_settings
     from service.jobs import broker
-    from service.settings import get_settings
 
     app = broker.connect(Celery("tastetest.probe"), get_settings().redis_url)
     return bool(app.control.ping([f"celery@{socket.gethostname()}"], timeout=5))
@@ -30,7 +30,7 @@ def worker() -> bool:
 
 def beat() -> bool:
     """Whether the reconciler, which the scheduler calls, ran lately."""
-    from service.settings import get_settings
+    from service.core.settings import get_settings
     from service.store import census
     from service.store.db import make_engine
 

@@ -18,10 +18,11 @@ from sqlalchemy import create_engine
 from sqlalchemy.exc import OperationalError, ProgrammingError
 
 import migrations
-from service import embedded, logs
+from service import embedded
 from service.api.access import any_key, is_loopback
+from service.core import logging
+from service.core.settings import Settings, get_settings
 from service.main import create_app
-from service.settings import Settings, get_settings
 from service.supervisor import Supervisor
 
 GRACE_SECONDS = 5
@@ -36,7 +37,7 @@ class Ready(Protocol):
 
 def serve(host: str, port: int, data_dir: Path, workers: int | None, on_ready: Ready) -> None:
     """Serve until SIGINT or SIGTERM, then stop everything that was started here."""
-    logs.adopt()
+    logging.adopt()
     signal.signal(signal.SIGTERM, _leave)
     with contextlib.closing(_listen(host, port)) as listener, _backends(data_dir, workers) as settings:
         keyless = check_reach(host, settings)

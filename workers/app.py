@@ -13,11 +13,12 @@ from typing import Any
 from celery import Celery, Task, signals
 from threadpoolctl import threadpool_limits
 
-from service import logs, tracing
+from service.core import logging as logs
+from service.core import tracing
+from service.core.settings import get_settings
 from service.jobs import bell, broker, webhooks
 from service.jobs import reconcile as reconciler
 from service.jobs.outbound import Outbound
-from service.settings import get_settings
 from service.store.db import make_engine, make_quick_engine
 from workers import work as worker
 from workers.memory import limit_memory

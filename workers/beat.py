@@ -17,9 +17,9 @@ import structlog
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import SQLAlchemyError
 
+from service.core.settings import Settings
 from service.engine.errors import Stopped
 from service.jobs.life import Terms
-from service.settings import Settings
 from service.store import parts
 from service.store.records import Claim
 

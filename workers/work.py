@@ -12,11 +12,11 @@ from opentelemetry.trace import SpanKind
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 
-from service import tracing
+from service.core import tracing
+from service.core.settings import Settings
 from service.engine.errors import EngineError, Stopped
 from service.jobs import broker, failures, kinds, life
 from service.jobs.bell import Bell
-from service.settings import Settings
 from service.store import parts
 from service.store.records import Claim
 from workers.beat import Beat

@@ -15,10 +15,10 @@ from sqlalchemy import Engine
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
 
-from service import keys
-from service.errors import Fault, Forbidden, Unauthenticated
-from service.keys import SCOPES, Scope
-from service.settings import Settings
+from service.core import api_keys
+from service.core.api_keys import SCOPES, Scope
+from service.core.errors import Fault, Forbidden, Unauthenticated
+from service.core.settings import Settings
 from service.store import keys as stored
 from service.store import scope
 from service.store.keys import KeyRecord
@@ -77,7 +77,7 @@ class Access:
             given = _password(given)
         elif kind.lower() != "bearer":
             raise Unauthenticated(f"This service asks for an API key. {MEND}", headers=CHALLENGES)
-        record = await self._known(engine, keys.parse(given.strip()))
+        record = await self._known(engine, api_keys.parse(given.strip()))
         return Caller(record.workspace, frozenset(record.scopes), record.id)
 
     async def _needed(self, engine: Engine) -> bool:
@@ -87,7 +87,7 @@ class Access:
             self._looked = time.monotonic()
         return self._required
 
-    async def _known(self, engine: Engine, key: keys.Key) -> KeyRecord:
+    async def _known(self, engine: Engine, key: api_keys.Key) -> KeyRecord:
         """The valid key; all that are not take the same time and get the same answer."""
         at, kept = self._kept.get(key.id, (float("-inf"), None))
         if kept is not None and time.monotonic() - at < self._keep and _fits(key, kept):
@@ -145,7 +145,7 @@ def any_key(engine: Engine) -> bool:
         return stored.any_key(conn)
 
 
-def _look_up(engine: Engine, key: keys.Key) -> KeyRecord | None:
+def _look_up(engine: Engine, key: api_keys.Key) -> KeyRecord | None:
     with engine.begin() as conn:
         record = stored.find(conn, key.id)
         if not _fits(key, record):
@@ -154,9 +154,9 @@ def _look_up(engine: Engine, key: keys.Key) -> KeyRecord | None:
         return record
 
 
-def _fits(key: keys.Key, record: KeyRecord | None) -> bool:
+def _fits(key: api_keys.Key, record: KeyRecord | None) -> bool:
     """Compared in constant time, and first, so that no answer comes sooner than another."""
-    same = hmac.compare_digest(key.sha256, keys.NONE.sha256 if record is None else record.secret_sha256)
+    same = hmac.compare_digest(key.sha256, api_keys.NONE.sha256 if record is None else record.secret_sha256)
     return same and record is not None and record.valid
 
 

@@ -13,8 +13,8 @@ from service.api import views
 from service.api.house import House, HouseDep
 from service.api.route import QuestionRoute
 from service.api.sides import Ground, array, clusters, ground, pointers, sides
+from service.core.errors import Fault, InvalidRequest
 from service.engine.comparison import Comparison, Many, Rule, compare_many
-from service.errors import Fault, InvalidRequest
 from service.schemas.comparisons import CompareRequest
 from service.schemas.problems import refusals
 from service.schemas.verdicts import CompareView, ComparisonView, RankingView, Verdict

@@ -7,7 +7,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from service.api import access, problems
 from service.api.house import House
-from service.errors import Problem
+from service.core.errors import Problem
 
 # What probers and clients ask before they have a key; it tells nothing of anybody's data.
 OPEN = frozenset({"/livez", "/readyz", "/openapi.json", "/docs"})

@@ -7,7 +7,7 @@ from typing import Literal
 from fastapi import Response
 from sqlalchemy import Connection
 
-from service.errors import Fault, InvalidRequest
+from service.core.errors import Fault, InvalidRequest
 from service.export import FORMATS, TOOLS, Cannot, Choice, Example, Format
 from service.schemas.selections import ExportView
 from service.store import matrices

@@ -15,7 +15,7 @@ from starlette.concurrency import run_in_threadpool
 import migrations
 from service.api.house import HouseDep
 from service.api.route import OpenRoute
-from service.errors import Unavailable
+from service.core.errors import Unavailable
 from service.schemas.health import Live, Ready
 from service.schemas.problems import refusals
 

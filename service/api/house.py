@@ -12,8 +12,8 @@ from service.api.access import Access, Caller
 from service.api.listener import Listener
 from service.api.pace import Pace
 from service.api.standings import Standings
+from service.core.settings import Settings
 from service.jobs.bell import Bell
-from service.settings import Settings
 from service.store import scope
 
 

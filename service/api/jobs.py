@@ -15,7 +15,7 @@ from service.api import caching, views
 from service.api.house import House, HouseDep
 from service.api.pages import Cursor, Limit, OfMatrix
 from service.api.route import StrictRoute
-from service.errors import Conflict, Fault
+from service.core.errors import Conflict, Fault
 from service.jobs import life
 from service.schemas.jobs import JobKind, JobPage, JobStatus, JobView
 from service.schemas.problems import refusals

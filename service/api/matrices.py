@@ -16,11 +16,11 @@ from service.api.once import IdempotencyKey, kept, of_file, once
 from service.api.pages import Cursor, Limit
 from service.api.route import StrictRoute
 from service.api.upload import Received, limits_of, received
-from service.errors import Fault, InvalidRequest, StorageFull
+from service.core.errors import Fault, InvalidRequest, StorageFull
+from service.core.settings import Settings
 from service.schemas.matrices import CellPage, MatrixPage, MatrixUploaded, MatrixView, ModelPage
 from service.schemas.problems import refusals
 from service.schemas.uploads import UploadFields
-from service.settings import Settings
 from service.store import cells, matrices
 from service.store.idempotency import Kept
 

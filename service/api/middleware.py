@@ -11,7 +11,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.api import metrics, problems
-from service.errors import Fault, TooLarge
+from service.core.errors import Fault, TooLarge
 
 log = structlog.get_logger("tastetest.access")
 

@@ -16,8 +16,8 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from service.api.access import Caller
-from service.errors import Fault, TooManyRequests
-from service.settings import Settings
+from service.core.errors import Fault, TooManyRequests
+from service.core.settings import Settings
 
 log = structlog.get_logger(__name__)
 

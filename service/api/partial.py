@@ -7,10 +7,10 @@ from fastapi import APIRouter
 from service.api.house import HouseDep
 from service.api.jobs import JobId
 from service.api.route import StrictRoute
+from service.core.errors import Conflict, Fault
 from service.engine.outline import Outline
 from service.engine.partial import so_far
 from service.engine.plan import mdad_plan
-from service.errors import Conflict, Fault
 from service.schemas.problems import refusals
 from service.schemas.results import PartialResult
 from service.store import jobs, matrices, parts

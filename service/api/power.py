@@ -12,6 +12,7 @@ from sqlalchemy import Connection
 
 from service.api.house import HouseDep
 from service.api.route import QuestionRoute
+from service.core.errors import Conflict, Fault, InvalidRequest
 from service.engine.comparison import (
     GroupDisagreement,
     Rule,
@@ -27,7 +28,6 @@ from service.engine.matrix import Matrix
 from service.engine.outline import Outline
 from service.engine.plan import PlanError
 from service.engine.plan_fields import refuse_missing
-from service.errors import Conflict, Fault, InvalidRequest
 from service.schemas.comparisons import PowerRequest, Threshold
 from service.schemas.problems import refusals
 from service.schemas.verdicts import (

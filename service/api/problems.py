@@ -18,7 +18,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import Scope
 
 from service.api.validation import faults_of
-from service.errors import InvalidRequest, Problem, Unavailable
+from service.core.errors import InvalidRequest, Problem, Unavailable
 from service.schemas.problems import PROBLEM_TYPE
 
 log = structlog.get_logger(__name__)

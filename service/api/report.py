@@ -17,7 +17,7 @@ from service.api import caching, exports
 from service.api.house import House, HouseDep
 from service.api.jobs import JobId
 from service.api.route import StrictRoute
-from service.errors import Fault, NotFound
+from service.core.errors import Fault, NotFound
 from service.export import TOOLS
 from service.report import figures, html, page, tables
 from service.report.theme import Theme

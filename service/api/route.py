@@ -16,8 +16,8 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
 from service.api import access, strict
-from service.errors import Fault, InvalidRequest, TooLarge, UnsupportedMedia
-from service.keys import Scope
+from service.core.api_keys import Scope
+from service.core.errors import Fault, InvalidRequest, TooLarge, UnsupportedMedia
 
 JSON_TYPE = re.compile(r"application/([a-z0-9.\-]+\+)?json")
 MAX_JSON_BYTES = 32 * 1024 * 1024

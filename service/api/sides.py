@@ -11,8 +11,8 @@ from sqlalchemy import Connection
 
 from service.api.drift import drift_since
 from service.api.house import House
+from service.core.errors import Fault, InvalidRequest
 from service.engine.comparison import Design, Estimator, Known
-from service.errors import Fault, InvalidRequest
 from service.schemas.comparisons import Answers, CompareRequest
 from service.schemas.requests import Name
 from service.schemas.verdicts import DriftView

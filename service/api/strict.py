@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from service.errors import Fault, InvalidRequest
+from service.core.errors import Fault, InvalidRequest
 
 NUL_MEND = "Text cannot hold the character U+0000; remove it."
 

@@ -9,21 +9,21 @@ import structlog
 from fastapi import APIRouter, BackgroundTasks, Body, Response
 from sqlalchemy import Connection
 
-from service import tracing
 from service.api import views
 from service.api.house import House, HouseDep
 from service.api.once import IdempotencyKey, kept, of_body, once
 from service.api.route import StrictRoute
+from service.core import tracing
+from service.core.errors import Fault, InvalidRequest, NotFound, TooCostly
+from service.core.settings import Settings
 from service.engine.outline import Outline
 from service.engine.plan import PlanError
 from service.engine.selection.named import BY_ID
-from service.errors import Fault, InvalidRequest, NotFound, TooCostly
 from service.jobs.kinds import KINDS
 from service.jobs.submit import submit
 from service.schemas.jobs import JobKind, JobView
 from service.schemas.problems import refusals
 from service.schemas.requests import MdadRequest, SelectRequest
-from service.settings import Settings
 from service.store import matrices
 from service.store.idempotency import Kept
 from service.store.records import JobRecord, MatrixRecord

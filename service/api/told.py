@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from service import ingest
-from service.errors import Fault, InvalidUpload
+from service.core.errors import Fault, InvalidUpload
 from service.ingest import Upload
 from service.store.records import Account, Origin
 

@@ -13,9 +13,9 @@ from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData, UploadFile
 
 from service.api import strict
-from service.errors import Fault, InvalidRequest, InvalidUpload
+from service.core.errors import Fault, InvalidRequest, InvalidUpload
+from service.core.settings import Settings
 from service.ingest import Limits, Options
-from service.settings import Settings
 
 IN_MEMORY = 1024 * 1024
 MAX_NAME = 500

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from functools import cache
 from typing import Any
 
-from service.errors import Fault
+from service.core.errors import Fault
 from service.schemas.base import Ask
 
 MESSAGES = {

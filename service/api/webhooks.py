@@ -10,7 +10,7 @@ from fastapi import APIRouter, Body, Path, Response
 from service.api.house import HouseDep
 from service.api.pages import Cursor, Limit
 from service.api.route import AdminRoute
-from service.errors import Fault, InvalidRequest
+from service.core.errors import Fault, InvalidRequest
 from service.jobs.outbound import Outbound, Refused
 from service.jobs.webhooks import new_secret
 from service.schemas.problems import refusals

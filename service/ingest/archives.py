@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, cast
 
 import pyarrow as pa
 
-from service.errors import TooLarge
+from service.core.errors import TooLarge
 from service.ingest.faults import quoted, refuse
 from service.ingest.options import Limits
 from service.ingest.streams import BROKEN, broken

@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING, Any
 import ijson
 import orjson
 
-from service.errors import TooLarge
+from service.core.errors import TooLarge
 from service.ingest import strict
 from service.ingest.faults import refuse
 from service.ingest.options import Limits

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from service.errors import Fault, InvalidUpload
+from service.core.errors import Fault, InvalidUpload
 
 SHOWN = 5
 

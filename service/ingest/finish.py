@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from service.core.errors import Fault, TooLarge
 from service.engine.matrix import Matrix, order
-from service.errors import Fault, TooLarge
 from service.ingest import look
 from service.ingest.faults import SHOWN, many, quoted, refuse
 from service.ingest.options import Limits, Options

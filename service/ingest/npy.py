@@ -10,7 +10,7 @@ import numpy as np
 from numpy.lib import format as npy_format
 from numpy.typing import NDArray
 
-from service.errors import Problem, TooLarge
+from service.core.errors import Problem, TooLarge
 from service.ingest.faults import refuse
 
 Array = NDArray[np.generic]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, TypeVar
 
-from service.errors import Fault, InvalidRequest
+from service.core.errors import Fault, InvalidRequest
 
 Orientation = Literal["models_as_rows", "models_as_columns"]
 Missing = Literal["keep", "reject", "zero"]

@@ -6,7 +6,7 @@ import posixpath
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from service.errors import Fault, InvalidRequest, UnsupportedMedia
+from service.core.errors import Fault, InvalidRequest, UnsupportedMedia
 from service.ingest.context import Context
 from service.ingest.faults import listed, refuse
 from service.ingest.readers import (

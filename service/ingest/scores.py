@@ -14,8 +14,8 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from service.core.errors import InvalidUpload
 from service.engine.matrix import Scores
-from service.errors import InvalidUpload
 from service.ingest.faults import SHOWN, many, quoted, refuse
 from service.ingest.options import Options, Scale
 from service.ingest.upload import SCORED, UNSCORED

@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, BinaryIO, cast
 
 import pyarrow as pa
 
-from service.errors import TooLarge
+from service.core.errors import TooLarge
 from service.ingest.faults import refuse
 from service.ingest.options import Limits
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 import orjson
 
-from service.errors import InvalidUpload
+from service.core.errors import InvalidUpload
 from service.ingest.faults import quoted, refuse
 
 _STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from service.errors import InvalidUpload
+from service.core.errors import InvalidUpload
 from service.ingest import ids, scores
 from service.ingest.columns import Wide
 from service.ingest.faults import listed, quoted, refuse

@@ -14,9 +14,9 @@ from kombu import Connection
 from kombu.exceptions import OperationalError
 from opentelemetry.trace import SpanKind
 
-from service import tracing
+from service.core import tracing
+from service.core.settings import get_settings
 from service.jobs import broker
-from service.settings import get_settings
 
 log = structlog.get_logger(__name__)
 

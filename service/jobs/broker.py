@@ -15,7 +15,7 @@ import structlog
 from celery import Celery
 from kombu import Exchange, Queue
 
-from service import tracing
+from service.core import tracing
 
 WORK = "tastetest.work"
 RECONCILE = "tastetest.reconcile"

@@ -7,7 +7,7 @@ from datetime import timedelta
 import structlog
 from sqlalchemy import Engine
 
-from service.settings import Settings
+from service.core.settings import Settings
 from service.store import invariants, retention, upkeep
 from service.store.retention import Ages
 

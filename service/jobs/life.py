@@ -18,9 +18,9 @@ from typing import Any
 
 from sqlalchemy import Connection, func
 
-from service.errors import Conflict, NotFound
+from service.core.errors import Conflict, NotFound
+from service.core.settings import Settings
 from service.jobs import failures
-from service.settings import Settings
 from service.store import cursors, jobs, parts
 from service.store.parts import HeldJob, PartKey
 from service.store.records import UNFINISHED, Claim, JobRecord

@@ -8,9 +8,9 @@ from datetime import timedelta
 
 from sqlalchemy import Engine
 
+from service.core.settings import Settings
 from service.jobs import chores, life
 from service.jobs.bell import Bell
-from service.settings import Settings
 from service.store import parts, upkeep, webhooks
 from service.store.db import try_lock
 from service.store.parts import PartKey

@@ -9,12 +9,12 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from service import tracing
-from service.errors import Conflict, Fault, TooManyJobs
+from service.core import tracing
+from service.core.errors import Conflict, Fault, TooManyJobs
+from service.core.settings import get_settings
 from service.jobs import broker
 from service.jobs.canonical import canonical_json
 from service.jobs.kinds import ENGINE_VERSION
-from service.settings import get_settings
 from service.store import jobs
 from service.store.records import JobRecord, MatrixRecord
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, RowMapping, select
 
-from service.errors import NotFound
+from service.core.errors import NotFound
 from service.store import cursors, matrices, packing
 from service.store.records import CellRecord, CellState, Page
 from service.store.tables import matrix_rows

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import NoReturn, TypeVar
 from uuid import UUID
 
-from service.errors import Fault, InvalidRequest, NotFound
+from service.core.errors import Fault, InvalidRequest, NotFound
 from service.store.records import Page
 
 T = TypeVar("T")

@@ -9,7 +9,7 @@ from datetime import timedelta
 from sqlalchemy import Connection, delete, func, select
 from sqlalchemy.dialects.postgresql import insert
 
-from service.errors import Conflict, Fault, InvalidRequest
+from service.core.errors import Conflict, Fault, InvalidRequest
 from service.store.db import try_lock
 from service.store.scope import mine, owner
 from service.store.tables import idempotency_keys as keys

@@ -26,7 +26,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import insert as insert_or
 from uuid6 import uuid7
 
-from service.errors import Conflict, NotFound
+from service.core.errors import Conflict, NotFound
 from service.store import cursors
 from service.store.records import UNFINISHED, JobRecord, MatrixRecord, Page
 from service.store.scope import EVERYONES, mine, workspace

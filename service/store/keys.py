@@ -10,7 +10,7 @@ from sqlalchemy import Connection, exists, func, or_, select, update
 from sqlalchemy import insert as insert_into
 from sqlalchemy.dialects.postgresql import insert
 
-from service.errors import NotFound
+from service.core.errors import NotFound
 from service.store.tables import api_keys, workspaces
 
 # A write for every request would cost more than the request's own work.

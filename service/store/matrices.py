@@ -13,8 +13,8 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, and_, func, inser
 from sqlalchemy import delete as delete_from
 from uuid6 import uuid7
 
+from service.core.errors import Conflict, NotFound
 from service.engine.matrix import Matrix
-from service.errors import Conflict, NotFound
 from service.store import cursors, packing
 from service.store.records import UNFINISHED, Account, MatrixRecord, ModelRecord, Origin, Page
 from service.store.scope import mine, owner

@@ -16,7 +16,7 @@ from functools import lru_cache
 
 from sqlalchemy import ColumnElement, Connection, Engine, Table, event, true
 
-from service.keys import DEFAULT_WORKSPACE
+from service.core.api_keys import DEFAULT_WORKSPACE
 
 DEFAULT = DEFAULT_WORKSPACE
 NOBODY = ""

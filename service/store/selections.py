@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Row, func, select, text
 from sqlalchemy import delete as delete_from
 from sqlalchemy.dialects.postgresql import insert
 
-from service.errors import NotFound
+from service.core.errors import NotFound
 from service.store import cursors
 from service.store.records import Page, SelectionRecord
 from service.store.scope import mine, workspace

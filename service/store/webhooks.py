@@ -5,21 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    and_,
-    case,
-    func,
-    insert,
-    null,
-    select,
-    update,
-)
+from sqlalchemy import ColumnElement, Connection, and_, case, func, insert, null, select, update
 from sqlalchemy import delete as delete_from
 from uuid6 import uuid7
 
-from service.errors import NotFound
+from service.core.errors import NotFound
 from service.store import cursors
 from service.store.records import DeliveryRecord, DueDelivery, Page, WebhookRecord
 from service.store.scope import mine, owner

@@ -11,8 +11,8 @@ import httpx
 import pytest
 import uvicorn
 
+from service.core.settings import Settings
 from service.main import create_app
-from service.settings import Settings
 from tests.contract import document
 
 LIMIT = 200_000

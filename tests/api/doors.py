@@ -12,9 +12,9 @@ from typing import Any
 import httpx
 import sqlalchemy as sa
 
-from service import keys
-from service.keys import SCOPES
-from service.settings import Settings
+from service.core import api_keys
+from service.core.api_keys import SCOPES
+from service.core.settings import Settings
 from service.store import keys as stored
 from tests.contract.document import document
 
@@ -73,7 +73,7 @@ def make(
     lasts: timedelta | None = None,
 ) -> str:
     """A key, with all scopes unless some are named."""
-    made = keys.new()
+    made = api_keys.new()
     with db.begin() as conn:
         stored.add(
             conn, key_id=made.id, secret_sha256=made.sha256, workspace=workspace, name="test",

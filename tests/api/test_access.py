@@ -14,11 +14,11 @@ import sqlalchemy as sa
 import structlog
 from click.testing import CliRunner
 
-from service import keys
 from service.api import door
 from service.cli import main
-from service.keys import SCOPES
-from service.settings import Settings, get_settings
+from service.core import api_keys
+from service.core.api_keys import SCOPES
+from service.core.settings import Settings, get_settings
 from service.store import keys as stored
 from tests.api.conftest import answering
 from tests.api.doors import UNKNOWN, Operation, Request, ask, bearing, locked, make, operations, statements
@@ -133,10 +133,10 @@ def test_expired_and_revoked_keys_are_refused_as_if_unknown(api: httpx.Client, d
     expired, revoked = make(db, lasts=timedelta(seconds=-1)), make(db)
     assert api.get("/jobs", headers=bearing(revoked)).status_code == 200
     with db.begin() as conn:
-        stored.revoke(conn, keys.parse(revoked).id)
+        stored.revoke(conn, api_keys.parse(revoked).id)
     details = {
         problem(api.get("/jobs", headers=bearing(given)), 401, "unauthenticated")["detail"]
-        for given in (expired, revoked, str(keys.new()))
+        for given in (expired, revoked, str(api_keys.new()))
     }
     assert len(details) == 1
 
@@ -155,11 +155,11 @@ def test_every_refusal_costs_the_same(
     monkeypatch.setattr("service.api.access.hmac.compare_digest", spied)
     known, revoked = make(db), make(db)
     with db.begin() as conn:
-        stored.revoke(conn, keys.parse(revoked).id)
+        stored.revoke(conn, api_keys.parse(revoked).id)
     given = {
-        "unknown": str(keys.new()),
+        "unknown": str(api_keys.new()),
         "malformed": "x",
-        "wrong": f"{known[:20]}{keys.new().secret}",
+        "wrong": f"{known[:20]}{api_keys.new().secret}",
         "expired": make(db, lasts=timedelta(seconds=-1)),
         "revoked": revoked,
     }
@@ -185,7 +185,7 @@ def test_a_key_is_looked_up_once_in_its_time(settings: Settings, db: sa.Engine) 
         for _ in range(5):
             assert api.get("/jobs", headers=bearing(given)).status_code == 200
         assert len(looked) == 1
-        wrong = f"{given[:20]}{keys.new().secret}"
+        wrong = f"{given[:20]}{api_keys.new().secret}"
         assert api.get("/jobs", headers=bearing(wrong)).status_code == 401
 
 
@@ -195,30 +195,30 @@ def test_the_last_use_is_noted_at_most_once_a_minute(api: httpx.Client, db: sa.E
     for _ in range(3):
         api.get("/jobs", headers=bearing(given))
         with db.connect() as conn:
-            moments.append(stored.get(conn, keys.parse(given).id).last_used_at)
+            moments.append(stored.get(conn, api_keys.parse(given).id).last_used_at)
     assert moments[0] is not None
     assert len(set(moments)) == 1
     with db.begin() as conn:
         conn.execute(sa.text("UPDATE api_keys SET last_used_at = now() - interval '61 seconds'"))
     api.get("/jobs", headers=bearing(given))
     with db.connect() as conn:
-        assert (stored.get(conn, keys.parse(given).id).last_used_at or moments[0]) >= moments[0]
+        assert (stored.get(conn, api_keys.parse(given).id).last_used_at or moments[0]) >= moments[0]
 
 
 def test_no_line_of_the_log_holds_a_secret(api: httpx.Client, db: sa.Engine) -> None:
-    given, wrong = make(db), str(keys.new())
+    given, wrong = make(db), str(api_keys.new())
     with structlog.testing.capture_logs() as lines:
         for sent in (given, wrong):
             api.get("/jobs", headers=bearing(sent))
             api.get("/jobs", auth=("me", sent))
     said = repr(lines)
-    assert keys.parse(given).id in said
+    assert api_keys.parse(given).id in said
     for sent in (given, wrong):
-        assert keys.parse(sent).secret not in said
+        assert api_keys.parse(sent).secret not in said
 
 
 def test_only_the_hash_of_a_secret_is_stored(db: sa.Engine) -> None:
-    given = keys.parse(make(db))
+    given = api_keys.parse(make(db))
     with db.connect() as conn:
         row = conn.execute(sa.text("SELECT * FROM api_keys WHERE id = :id"), {"id": given.id}).one()
     assert given.secret not in repr(row)
@@ -237,11 +237,11 @@ def test_keys_are_made_listed_and_ended(run: Any, api: httpx.Client) -> None:
     made = run("create", "ci of team a", "--workspace", "team-a", "--scopes", "write,read", "--days", "30")
     given = made.stdout.strip()
     assert api.get("/matrices", headers=bearing(given)).json()["items"] == []
-    key_id = keys.parse(given).id
+    key_id = api_keys.parse(given).id
     (line,) = [line for line in run("list", "--workspace", "team-a").stdout.splitlines() if key_id in line]
     for word in ("team-a", "read,write", "until", "ci of team a"):
         assert word in line
-    assert keys.parse(given).secret not in run("list").output
+    assert api_keys.parse(given).secret not in run("list").output
     assert "is revoked" in run("revoke", key_id).stdout
     assert api.get("/matrices", headers=bearing(given)).status_code == 401
     assert "revoked" in run("list", "--workspace", "team-a").stdout

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 import sqlalchemy as sa
 
+from service.core.settings import Settings
 from service.engine.comparison import Design, Rule, compare
-from service.settings import Settings
 from tests.api.test_http import problem
 from tests.api.working import Worker
 

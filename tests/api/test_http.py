@@ -15,7 +15,7 @@ from fastapi import FastAPI
 
 import migrations
 from service.api.middleware import Envelope
-from service.settings import Settings
+from service.core.settings import Settings
 from service.store.db import make_engine
 from tests.api.conftest import LIMIT, answering
 

@@ -9,7 +9,7 @@ import httpx
 import pytest
 import sqlalchemy as sa
 
-from service.settings import Settings
+from service.core.settings import Settings
 from service.store import matrices, retention
 from service.store.retention import Ages
 from tests.api.conftest import answering

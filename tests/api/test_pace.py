@@ -8,7 +8,7 @@ import time
 import pytest
 import sqlalchemy as sa
 
-from service.settings import Settings
+from service.core.settings import Settings
 from tests.api.conftest import answering
 from tests.api.doors import bearing, locked, make
 from tests.api.test_http import problem

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import sqlalchemy as sa
 
-from service.settings import Settings
+from service.core.settings import Settings
 from tests.api.test_http import problem
 from tests.api.working import Worker
 

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 import sqlalchemy as sa
 
+from service.core.settings import Settings
 from service.report import html
 from service.report.figures import NAMES
 from service.report.tables import TABLES
-from service.settings import Settings
 from tests.api.test_http import problem
 from tests.api.working import Worker
 

@@ -8,7 +8,7 @@ import httpx
 import pytest
 import sqlalchemy as sa
 
-from service.settings import Settings
+from service.core.settings import Settings
 from tests.api.test_compare import EXAMPLES, MODELS, scores
 from tests.api.test_http import problem
 from tests.api.working import Worker

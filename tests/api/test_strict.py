@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.api import strict
-from service.errors import InvalidRequest
+from service.core.errors import InvalidRequest
 
 text = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=5)
 numbers = st.integers(-(2**60), 2**60) | st.floats(allow_nan=False, allow_infinity=False)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import httpx
 import pytest
 
-from service.settings import Settings
+from service.core.settings import Settings
 from tests.api.conftest import answering
 
 PUBLIC = "https://1.1.1.1/hook"

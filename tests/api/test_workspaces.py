@@ -8,7 +8,7 @@ import httpx
 import pytest
 import sqlalchemy as sa
 
-from service.settings import Settings
+from service.core.settings import Settings
 from tests.api.conftest import answering
 from tests.api.doors import CSV, ONE_MODEL, TINY, UNKNOWN, Operation, Request, ask, bearing, make, operations
 from tests.api.working import Worker

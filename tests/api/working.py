@@ -7,8 +7,8 @@ from typing import Any
 import httpx
 import sqlalchemy as sa
 
+from service.core.settings import Settings
 from service.jobs.bell import Bell
-from service.settings import Settings
 from workers.work import Desk, work
 
 

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from celery import Celery
 from fastapi import FastAPI
 
-from service.settings import get_settings
+from service.core.settings import get_settings
 from service.store.db import make_engine
 
 app = Celery("noop", broker=os.environ["REDIS_URL"], backend=os.environ["REDIS_URL"])

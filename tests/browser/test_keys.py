@@ -10,7 +10,7 @@ import pytest
 import sqlalchemy as sa
 from playwright.sync_api import Browser, Page, expect
 
-from service.settings import Settings
+from service.core.settings import Settings
 from tests.api.conftest import answering
 from tests.api.doors import TINY, bearing, make
 from tests.api.working import Worker

@@ -11,8 +11,8 @@ import httpx
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
 
+from service.core.settings import Settings
 from service.main import create_app
-from service.settings import Settings
 
 PAGES = ("/docs", "/openapi.json", "/static/")
 

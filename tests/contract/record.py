@@ -19,8 +19,8 @@ from service.api import problems
 from service.api.access import MEND
 from service.api.bodies import CSV
 from service.api.examples import PROBLEM, RECORDED, SHORT
-from service.errors import Fault, Forbidden, Problem, TooManyRequests, Unauthenticated, Unavailable
-from service.settings import Settings
+from service.core.errors import Fault, Forbidden, Problem, TooManyRequests, Unauthenticated, Unavailable
+from service.core.settings import Settings
 from service.store.db import make_engine
 from tests.api.conftest import answering
 from tests.api.working import Worker

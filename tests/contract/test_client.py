@@ -15,7 +15,7 @@ import httpx
 import pytest
 import sqlalchemy as sa
 
-from service.settings import Settings
+from service.core.settings import Settings
 from tests.api.working import Worker
 from tests.contract.document import document
 from tests.contract.record import table

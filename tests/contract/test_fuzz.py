@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
-from service.settings import Settings
+from service.core.settings import Settings
 from tests.api.conftest import answering
 from tests.api.doors import bearing, make
 from tests.api.working import Worker

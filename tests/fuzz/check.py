@@ -6,7 +6,7 @@ import io
 
 import numpy as np
 
-from service.errors import InvalidRequest, InvalidUpload, TooLarge, UnsupportedMedia
+from service.core.errors import InvalidRequest, InvalidUpload, TooLarge, UnsupportedMedia
 from service.ingest import Limits, Options, read
 
 LIMITS = Limits(

@@ -13,8 +13,8 @@ from threadpoolctl import threadpool_limits
 
 import migrations
 from service import embedded
+from service.core.settings import Settings
 from service.jobs.kinds import ENGINE_VERSION
-from service.settings import Settings
 from service.store.db import make_engine
 from tests.api.conftest import answering
 from tests.api.working import Worker

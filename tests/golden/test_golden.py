@@ -6,8 +6,8 @@ import httpx
 import pytest
 import sqlalchemy as sa
 
+from service.core.settings import Settings
 from service.jobs.kinds import ENGINE_VERSION
-from service.settings import Settings
 from tests.api.conftest import api, settings
 from tests.api.working import Worker
 from tests.golden import stored

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 import pytest
 
-from service.errors import Problem
+from service.core.errors import Problem
 from service.ingest import Limits, ModelReport, Options, Upload, read, read_files
 
 LIMITS = Limits()

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from service.core.errors import InvalidUpload
 from service.engine.matrix import Matrix
-from service.errors import InvalidUpload
 from service.ingest import align
 
 EXAMPLES = ("q1", "q2", "q3")

@@ -11,7 +11,7 @@ from typing import Literal
 import pytest
 import zstandard
 
-from service.errors import Problem, TooLarge
+from service.core.errors import Problem, TooLarge
 from service.ingest import Limits
 from tests.ingest.helpers import load, load_all, refused, refused_all, warned, zipped
 

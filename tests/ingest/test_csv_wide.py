@@ -13,7 +13,7 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.errors import InvalidUpload, TooLarge
+from service.core.errors import InvalidUpload, TooLarge
 from service.ingest import Limits, Options, read
 from tests.ingest.helpers import load, refused
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.errors import InvalidUpload
+from service.core.errors import InvalidUpload
 from service.ingest import strict
 from tests.ingest.helpers import load, refused
 

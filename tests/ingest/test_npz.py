@@ -8,7 +8,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from service.errors import InvalidUpload, TooLarge
+from service.core.errors import InvalidUpload, TooLarge
 from service.ingest import Limits
 from tests.ingest.helpers import load, npz, refused
 

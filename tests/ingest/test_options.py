@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from service.errors import InvalidRequest
+from service.core.errors import InvalidRequest
 from service.ingest import Options
 from service.ingest.options import Scale
 from tests.ingest.helpers import load

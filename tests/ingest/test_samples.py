@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from service.errors import InvalidUpload, Problem, UnsupportedMedia
+from service.core.errors import InvalidUpload, Problem, UnsupportedMedia
 from service.ingest import Limits, Options, Upload, read
 from tests.ingest.helpers import load_all, report, warned
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import pytest
 
-from service.errors import TooLarge
+from service.core.errors import TooLarge
 from service.ingest import Limits, Upload, documents, streams
 from service.ingest.documents import without_nan
 from tests.ingest.helpers import load, refused, report

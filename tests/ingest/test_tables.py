@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.errors import TooLarge
+from service.core.errors import TooLarge
 from service.ingest import Limits
 from tests.ingest.helpers import cells, lines, load, load_all, refused, report, warned
 

@@ -8,11 +8,11 @@ import orjson
 import pytest
 from sqlalchemy import Connection, Engine
 
+from service.core.settings import Settings
 from service.engine.matrix import Matrix
 from service.engine.outline import Outline
 from service.jobs import kinds, life
 from service.jobs.submit import submit
-from service.settings import Settings
 from service.store import jobs, matrices, parts, selections
 from service.store.records import MatrixRecord
 

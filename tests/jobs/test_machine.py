@@ -23,13 +23,13 @@ from hypothesis.stateful import (
 )
 from sqlalchemy import Connection, Engine, text
 
+from service.core.errors import Conflict
+from service.core.settings import Settings
 from service.engine.matrix import Matrix
-from service.errors import Conflict
 from service.jobs import life
 from service.jobs.bell import Bell
 from service.jobs.reconcile import reconcile
 from service.jobs.submit import submit
-from service.settings import Settings
 from service.store import invariants, jobs, matrices, parts
 from service.store.db import make_engine
 from service.store.records import Claim

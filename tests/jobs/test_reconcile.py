@@ -9,12 +9,12 @@ import pytest
 from sqlalchemy import Engine, text
 
 from service import embedded
+from service.core.settings import Settings
 from service.engine.matrix import Matrix
 from service.jobs import life
 from service.jobs.bell import Bell
 from service.jobs.reconcile import Report, reconcile
 from service.jobs.submit import submit
-from service.settings import Settings
 from service.store import jobs, matrices
 from service.store.db import try_lock
 from service.store.records import JobRecord

@@ -22,7 +22,7 @@ from dockerfile_parse import DockerfileParser
 from sqlalchemy import make_url
 
 from service import embedded
-from service.settings import Settings
+from service.core.settings import Settings
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docker-compose.yml").read_text()

@@ -23,14 +23,14 @@ from sqlalchemy import Engine, text
 
 from service import ingest
 from service.api.upload import limits_of
+from service.core.errors import TooLarge
+from service.core.settings import Settings, env_name, get_settings
 from service.engine.matrix import Matrix
-from service.errors import TooLarge
 from service.jobs import life
 from service.jobs.chores import do_what_is_due
 from service.jobs.life import Terms
 from service.jobs.submit import submit
 from service.main import create_app
-from service.settings import Settings, env_name, get_settings
 from service.store import matrices
 from service.store.db import make_quick_engine
 from service.store.records import Claim, JobRecord

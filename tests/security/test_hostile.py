@@ -23,10 +23,10 @@ from celery import Celery
 from fastapi import FastAPI
 from fastapi.routing import iter_route_contexts
 
+from service.core.settings import Settings
 from service.jobs import broker
 from service.jobs.outbound import Outbound
 from service.main import create_app
-from service.settings import Settings
 from tests.api.conftest import LIMIT, answering
 from tests.api.conftest import api as api
 from tests.api.conftest import settings as settings

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from sqlalchemy import Connection, Engine, text
 
+from service.core.errors import InvalidRequest, NotFound
 from service.engine.matrix import Matrix
 from service.engine.outline import Outline
-from service.errors import InvalidRequest, NotFound
 from service.store import cells, matrices
 from service.store.records import Account, ModelRecord, Origin
 

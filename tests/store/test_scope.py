@@ -12,8 +12,8 @@ import sqlalchemy as sa
 from sqlalchemy import Connection, Engine
 
 from service import store
+from service.core.errors import NotFound
 from service.engine.matrix import Matrix
-from service.errors import NotFound
 from service.jobs import life
 from service.jobs.submit import submit
 from service.store import jobs, matrices, scope, selections

@@ -4,8 +4,8 @@ from datetime import timedelta
 
 from sqlalchemy import Engine, text
 
+from service.core.settings import Settings
 from service.jobs.chores import do_what_is_due
-from service.settings import Settings
 from service.store import upkeep
 
 HOUR = timedelta(hours=1)

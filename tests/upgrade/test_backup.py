@@ -16,7 +16,7 @@ import httpx
 import pytest
 import sqlalchemy as sa
 
-from service.settings import Settings
+from service.core.settings import Settings
 from service.store.db import make_engine
 from tests.acceptance.running import finished
 from tests.api.conftest import answering

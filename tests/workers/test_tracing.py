@@ -18,7 +18,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from sqlalchemy import Engine
 
-from service import tracing
+from service.core import tracing
 from service.jobs.submit import submit
 from tests.acceptance.running import finished
 from tests.listening import listening

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.csv as pacsv
 
-from service.errors import InvalidUpload, TooLarge
+from service.core.errors import InvalidUpload, TooLarge
 from service.ingest import columns, long, scores, wide
 from service.ingest.columns import Wide
 from service.ingest.context import Context

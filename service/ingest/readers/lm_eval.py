@@ -9,7 +9,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterator
 
-from service.errors import InvalidUpload
+from service.core.errors import InvalidUpload
 from service.ingest import choose, documents, names
 from service.ingest.answers import Answers, is_scalar, number
 from service.ingest.context import Context

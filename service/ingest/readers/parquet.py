@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from service.errors import InvalidUpload, TooLarge
+from service.core.errors import InvalidUpload, TooLarge
 from service.ingest import arrays, columns, long, wide
 from service.ingest.context import Context
 from service.ingest.faults import quoted, refuse
