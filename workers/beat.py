@@ -18,7 +18,7 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from service.core.settings import Settings
-from service.engine.errors import Stopped
+from service.engine.data.errors import Stopped
 from service.jobs.life import Terms
 from service.store import parts
 from service.store.records import Claim

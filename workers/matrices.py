@@ -7,7 +7,7 @@ from typing import Literal
 
 from sqlalchemy import Engine
 
-from service.engine.matrix import Matrix, MissingPolicy
+from service.engine.data.matrix import Matrix, MissingPolicy
 from service.store import matrices
 from service.store.records import Claim
 from workers.patience import patiently

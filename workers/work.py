@@ -14,7 +14,7 @@ from sqlalchemy.exc import DBAPIError
 
 from service.core import tracing
 from service.core.settings import Settings
-from service.engine.errors import EngineError, Stopped
+from service.engine.data.errors import EngineError, Stopped
 from service.jobs import broker, failures, kinds, life
 from service.jobs.bell import Bell
 from service.store import parts

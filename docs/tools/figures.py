@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from service.engine import experiment, firstlook
-from service.engine.item_rest import item_rest
-from service.engine.matrix import Matrix
-from service.engine.plan import Outline, mdad_plan, select_plan
-from service.engine.selection import select
+from service.engine.reliability import mdad_job
+from service.engine.data import summary
+from service.engine.data.item_rest import item_rest
+from service.engine.data.matrix import Matrix
+from service.engine.planning.plan import Outline, mdad_plan, select_plan
+from service.engine.microbenchmark import select
 from service.engine.selection.registry import METHODS
 from service.report import words
 from service.report.charts import Axes, Panel
@@ -55,8 +56,8 @@ def sample() -> Matrix:
 def reliability(matrix: Matrix) -> None:
     """MDAD by size of every method, and the agreement curve of the recommended one."""
     plan = mdad_plan({"sizes": SIZES, "methods": list(METHODS)}, Outline.of(matrix))
-    parts = [experiment.run_part(matrix, plan, part, lambda done: None) for part in experiment.parts(plan)]
-    result: dict[str, Any] = experiment.assemble(matrix, plan, parts, lambda done: None)
+    parts = [mdad_job.run_part(matrix, plan, part, lambda done: None) for part in mdad_job.parts(plan)]
+    result: dict[str, Any] = mdad_job.assemble(matrix, plan, parts, lambda done: None)
     scores = dict(zip(matrix.models, matrix.accuracies.tolist(), strict=True))
     drawn = figures(result, scores)
     for name in ("mdad", "agreement", "models", "error"):
@@ -69,7 +70,7 @@ def chosen(matrix: Matrix, method: str) -> Panel:
     plan = select_plan({"method": method, "size": CHOSEN}, Outline.of(matrix))
     result = select.run(matrix, plan, lambda done: None)
     weights = {example["id"]: example["weight"] for example in result["examples"]}
-    means, correlations = firstlook.difficulty(matrix), np.nan_to_num(item_rest(matrix))
+    means, correlations = summary.difficulty(matrix), np.nan_to_num(item_rest(matrix))
     x, y = Scale(0, 1, 40, WIDTH - 26), Scale(-0.4, 1, HEIGHT - 52, 40)
     axes = Axes(
         x,

@@ -8,9 +8,9 @@ from service.api.house import HouseDep
 from service.api.jobs import JobId
 from service.api.route import StrictRoute
 from service.core.errors import Conflict, Fault
-from service.engine.outline import Outline
-from service.engine.partial import so_far
-from service.engine.plan import mdad_plan
+from service.engine.data.outline import Outline
+from service.engine.planning.plan import mdad_plan
+from service.engine.reliability.partial import so_far
 from service.schemas.problems import refusals
 from service.schemas.results import PartialResult
 from service.store import jobs, matrices, parts

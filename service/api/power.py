@@ -24,10 +24,10 @@ from service.engine.comparison import (
     suggest_threshold,
     threshold_rates,
 )
-from service.engine.matrix import Matrix
-from service.engine.outline import Outline
-from service.engine.plan import PlanError
-from service.engine.plan_fields import refuse_missing
+from service.engine.data.matrix import Matrix
+from service.engine.data.outline import Outline
+from service.engine.planning.fields import refuse_missing
+from service.engine.planning.plan import PlanError
 from service.schemas.comparisons import PowerRequest, Threshold
 from service.schemas.problems import refusals
 from service.schemas.verdicts import (

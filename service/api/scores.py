@@ -22,9 +22,9 @@ from service.api.selections import SelectionId
 from service.api.upload import Received, limits_of, received
 from service.core.errors import Fault, InvalidUpload
 from service.engine.comparison import Score, estimate_scores
-from service.engine.matrix import Matrix
-from service.engine.selection.evidence import linear
-from service.engine.standing import Standing
+from service.engine.comparison.selection_evaluator import Standing
+from service.engine.data.matrix import Matrix
+from service.engine.microbenchmark.evidence import linear
 from service.schemas.problems import refusals
 from service.schemas.verdicts import DriftView, ScoresView, ScoreView
 from service.store import answers, matrices, selections

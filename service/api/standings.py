@@ -9,8 +9,8 @@ from collections.abc import Hashable
 from sqlalchemy import Connection
 
 from service.engine.comparison import Drift
-from service.engine.comparison.order import JEFFREYS
-from service.engine.standing import Standing, drifted, pair_prior, standing
+from service.engine.comparison.order_probability import JEFFREYS
+from service.engine.comparison.selection_evaluator import Standing, drifted, pair_prior, standing
 from service.store import matrices
 from service.store.records import MatrixRecord, SelectionRecord
 

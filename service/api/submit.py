@@ -16,9 +16,9 @@ from service.api.route import StrictRoute
 from service.core import tracing
 from service.core.errors import Fault, InvalidRequest, NotFound, TooCostly
 from service.core.settings import Settings
-from service.engine.outline import Outline
-from service.engine.plan import PlanError
-from service.engine.selection.named import BY_ID
+from service.engine.data.outline import Outline
+from service.engine.planning.plan import PlanError
+from service.engine.selection.example_options import BY_ID
 from service.jobs.kinds import KINDS
 from service.jobs.submit import submit
 from service.schemas.jobs import JobKind, JobView

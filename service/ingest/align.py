@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from service.engine.matrix import Matrix
+from service.engine.data.matrix import Matrix
 from service.ingest.faults import listed, refuse
 from service.ingest.upload import NOT_RUN, SCORED, ModelReport, Upload
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.core.errors import InvalidUpload, TooLarge
-from service.engine.matrix import Scores
+from service.engine.data.matrix import Scores
 from service.ingest import claims, ids, matching, scores
 from service.ingest.context import Context
 from service.ingest.faults import listed, quoted, refuse

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.core.errors import Fault, TooLarge
-from service.engine.matrix import Matrix, order
+from service.engine.data.matrix import Matrix, order
 from service.ingest import look
 from service.ingest.faults import SHOWN, many, quoted, refuse
 from service.ingest.options import Limits, Options

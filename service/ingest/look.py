@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from service.engine.firstlook import identical_models
-from service.engine.item_rest import doubtful, item_rest
-from service.engine.matrix import Matrix
+from service.engine.data.item_rest import doubtful, item_rest
+from service.engine.data.matrix import Matrix
+from service.engine.data.summary import identical_models
 from service.ingest.faults import listed, quoted
 
 COVERAGE = 0.5

@@ -15,7 +15,7 @@ import orjson
 from numpy.typing import NDArray
 
 from service.core.errors import InvalidUpload
-from service.engine.matrix import Scores
+from service.engine.data.matrix import Scores
 from service.ingest.faults import SHOWN, many, quoted, refuse
 from service.ingest.options import Options, Scale
 from service.ingest.upload import SCORED, UNSCORED

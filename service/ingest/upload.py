@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from service.engine.matrix import Matrix
+from service.engine.data.matrix import Matrix
 
 SCORED, ERRORED, UNSCORED, NOT_RUN = range(4)
 STATES = ("scored", "errored", "unscored", "not_run")

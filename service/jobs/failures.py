@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from service.engine.errors import EngineError
+from service.engine.data.errors import EngineError
 
 Problem = dict[str, Any]
 

@@ -11,11 +11,11 @@ from uuid import UUID, uuid5
 
 from sqlalchemy import Connection
 
-from service.engine import experiment
-from service.engine.matrix import Matrix
-from service.engine.outline import Outline
-from service.engine.plan import Plan, SelectPlan, mdad_plan, select_plan
-from service.engine.selection import select
+from service.engine.data.matrix import Matrix
+from service.engine.data.outline import Outline
+from service.engine.microbenchmark import select
+from service.engine.planning.plan import Plan, SelectPlan, mdad_plan, select_plan
+from service.engine.reliability import mdad_job
 from service.jobs.canonical import canonical_json
 from service.store import selections
 from service.store.records import Claim
@@ -59,7 +59,7 @@ class Kind:
 
 
 def _mdad_assemble(matrix: Matrix, plan: Plan, pieces: Sequence[bytes], check: Check) -> dict[str, Any]:
-    return experiment.assemble(matrix, plan, list(pieces), check)
+    return mdad_job.assemble(matrix, plan, list(pieces), check)
 
 
 def _select_parts(plan: object) -> list[dict[str, Any]]:
@@ -78,7 +78,7 @@ def _select_assemble(
 
 
 KINDS: dict[str, Kind] = {
-    "mdad": Kind(mdad_plan, experiment.parts, experiment.run_part, _mdad_assemble, experiment.seconds),
+    "mdad": Kind(mdad_plan, mdad_job.parts, mdad_job.run_part, _mdad_assemble, mdad_job.seconds),
     "select": Kind(select_plan, _select_parts, _select_run, _select_assemble),
 }
 

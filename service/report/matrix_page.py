@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from markupsafe import Markup
 
-from service.engine import firstlook
 from service.engine.comparison.intervals import wilson_share
-from service.engine.item_rest import LEAST_MODELS, doubtful, item_rest
-from service.engine.matrix import Matrix
+from service.engine.data import summary
+from service.engine.data.item_rest import LEAST_MODELS, doubtful, item_rest
+from service.engine.data.matrix import Matrix
 from service.report import words
 from service.report.charts import Axes, Panel
 from service.report.html import render
@@ -53,7 +53,7 @@ class Look:
 
     doubtful: Sequence[Doubt]
     identical: Sequence[Sequence[str]]
-    subtasks: Sequence[firstlook.Subtask]
+    subtasks: Sequence[summary.Subtask]
     why_no_doubts: str | None
 
 
@@ -74,7 +74,7 @@ def matrix_page(record: MatrixRecord, models: Iterable[ModelRecord], matrix: Mat
 
 def look_at(matrix: Matrix) -> Look:
     """Doubtful examples, identical models and subtasks."""
-    means, correlations = firstlook.difficulty(matrix), item_rest(matrix)
+    means, correlations = summary.difficulty(matrix), item_rest(matrix)
     found = [
         Doubt(matrix.examples[j], float(correlations[j]), float(means[j]))
         for j in doubtful(matrix, correlations)
@@ -82,7 +82,7 @@ def look_at(matrix: Matrix) -> Look:
     why = None
     if len(matrix.models) < LEAST_MODELS:
         why = f"Fewer than {LEAST_MODELS} models cannot show which examples are mislabelled."
-    return Look(found, firstlook.identical_models(matrix), firstlook.subtasks(matrix), why)
+    return Look(found, summary.identical_models(matrix), summary.subtasks(matrix), why)
 
 
 def _model_rows(models: Iterable[ModelRecord]) -> tuple[list[Row], Scale]:
@@ -115,7 +115,7 @@ def _interval(model: ModelRecord) -> Interval | None:
     return float(low), float(high)
 
 
-def _subtask_row(subtask: firstlook.Subtask) -> Row:
+def _subtask_row(subtask: summary.Subtask) -> Row:
     ends = (subtask.low, subtask.high)
     picture = _whisker(subtask.mean, ends, Scale(0, 1, 4, WHISKER[0] - 4))
     return Row(subtask.name, subtask.mean, ends, subtask.examples, 0, picture)
@@ -137,7 +137,7 @@ def _whisker(value: float | None, interval: Interval | None, scale: Scale) -> Ma
 
 def _difficulty(matrix: Matrix) -> Panel:
     """Examples by the mean score of all models."""
-    means = firstlook.difficulty(matrix)
+    means = summary.difficulty(matrix)
     counts, edges = np.histogram(means[~np.isnan(means)], bins=BINS, range=(0, 1))
     top = ceiling(float(counts.max(initial=1)), 4)
     x, y = Scale(0, 1, 50, 472), Scale(0, top, 250, 50)

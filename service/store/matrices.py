@@ -14,7 +14,7 @@ from sqlalchemy import delete as delete_from
 from uuid6 import uuid7
 
 from service.core.errors import Conflict, NotFound
-from service.engine.matrix import Matrix
+from service.engine.data.matrix import Matrix
 from service.store import cursors, packing
 from service.store.records import UNFINISHED, Account, MatrixRecord, ModelRecord, Origin, Page
 from service.store.scope import mine, owner

@@ -15,7 +15,7 @@ import orjson
 import zstandard
 from numpy.typing import NDArray
 
-from service.engine.matrix import Matrix, Scores
+from service.engine.data.matrix import Matrix, Scores
 from service.store.records import Account, Origin
 
 LEVEL = 3

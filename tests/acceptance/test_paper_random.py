@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from service.engine.matrix import Matrix
-from service.engine.trials import run_trials
+from service.engine.data.matrix import Matrix
+from service.engine.experiment.trials import run_trials
 from tests.engine import made
 
 SIZES = (10, 25, 50, 100, 200)

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from service.engine.selection.base import Source
+from service.engine.data.contracts import Source
 from service.engine.selection.optimal_design import OptimalDesign
 from tests.bench.experiments import simulated_answers
 from tests.bench.row import Row

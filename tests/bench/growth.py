@@ -12,10 +12,10 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
-from service.engine import experiment
-from service.engine.matrix import Matrix
-from service.engine.outline import Outline
-from service.engine.plan import mdad_plan
+from service.engine.data.matrix import Matrix
+from service.engine.data.outline import Outline
+from service.engine.planning.plan import mdad_plan
+from service.engine.reliability import mdad_job
 from tests.bench.experiments import SIX, simulated_answers
 from tests.bench.row import Row
 
@@ -55,8 +55,8 @@ def _seconds(methods: list[str], models: int, examples: int, trials: int) -> flo
     request: dict[str, Any] = {"methods": methods, "sizes": SIZES, "trials": trials}
     plan = mdad_plan(request, Outline.of(data))
     start = time.process_time()
-    blobs = [experiment.run_part(data, plan, part, _silent) for part in experiment.parts(plan)]
-    experiment.assemble(data, plan, blobs, _silent)
+    blobs = [mdad_job.run_part(data, plan, part, _silent) for part in mdad_job.parts(plan)]
+    mdad_job.assemble(data, plan, blobs, _silent)
     return time.process_time() - start
 
 

@@ -17,7 +17,7 @@ from sqlalchemy import Engine, text
 
 import migrations
 from service import embedded
-from service.engine.matrix import Matrix
+from service.engine.data.matrix import Matrix
 from service.jobs import life
 from service.jobs.submit import submit
 from service.store import matrices, parts

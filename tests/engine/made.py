@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from service.engine import experiment
-from service.engine.matrix import Matrix
-from service.engine.outline import Outline
-from service.engine.plan import Plan, mdad_plan
+from service.engine.data.matrix import Matrix
+from service.engine.data.outline import Outline
+from service.engine.planning.plan import Plan, mdad_plan
+from service.engine.reliability import mdad_job
 
 
 def skills(models: int, examples: int, *, seed: int = 0, spread: float = 1.0) -> np.ndarray:
@@ -40,8 +40,8 @@ def plan_of(data: Matrix, settings: Mapping[str, Any]) -> Plan:
 def run(data: Matrix, **settings: Any) -> dict[str, Any]:
     """The whole experiment, part by part."""
     plan = plan_of(data, settings)
-    blobs = [experiment.run_part(data, plan, part, silent) for part in experiment.parts(plan)]
-    return experiment.assemble(data, plan, blobs, silent)
+    blobs = [mdad_job.run_part(data, plan, part, silent) for part in mdad_job.parts(plan)]
+    return mdad_job.assemble(data, plan, blobs, silent)
 
 
 def silent(fraction: float) -> None:

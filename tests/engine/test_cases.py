@@ -18,13 +18,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from service.engine import irt
 from service.engine.comparison import Design, rank
-from service.engine.item_rest import doubtful, item_rest
-from service.engine.matrix import Matrix
-from service.engine.outline import Outline
-from service.engine.plan import PlanError, select_plan
-from service.engine.selection import select
+from service.engine.data.item_rest import doubtful, item_rest
+from service.engine.data.matrix import Matrix
+from service.engine.data.outline import Outline
+from service.engine.microbenchmark import select
+from service.engine.numerics import irt
+from service.engine.planning.plan import PlanError, select_plan
 from service.engine.selection.anchor_points import AnchorPoints
 from service.engine.selection.diversity import Diversity
 from service.engine.selection.registry import METHODS

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from service.engine.matrix import Matrix
+from service.engine.data.matrix import Matrix
 from tests.engine import made
 
 EXAMPLES, MODELS, POPULATIONS = 120, 30, 200

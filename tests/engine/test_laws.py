@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from service.engine.comparison import Design, Rule, compare
-from service.engine.matrix import Matrix
+from service.engine.data.matrix import Matrix
+from service.engine.experiment.trials import run_trials
 from service.engine.selection.registry import METHODS
-from service.engine.trials import run_trials
 from tests.engine import made
 
 MODELS, EXAMPLES = 24, 60

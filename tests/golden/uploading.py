@@ -7,10 +7,10 @@ from dataclasses import asdict
 
 import numpy as np
 
-from service.engine import firstlook
-from service.engine.item_rest import doubtful, item_rest
-from service.engine.matrix import Matrix
-from service.engine.outline import Outline
+from service.engine.data import summary
+from service.engine.data.item_rest import doubtful, item_rest
+from service.engine.data.matrix import Matrix
+from service.engine.data.outline import Outline
 from tests.golden.caller import Caller, Named, kept
 from tests.golden.matrices import TABLES, Table, binary
 
@@ -38,9 +38,9 @@ def summaries(caller: Caller) -> Named:
         correlations = item_rest(matrix)
         found = {
             "outline": asdict(Outline.of(matrix)) | {"models": len(matrix.models), "examples": None},
-            "difficulty": firstlook.difficulty(matrix).tolist(),
-            "identical_models": firstlook.identical_models(matrix),
-            "subtasks": [asdict(subtask) for subtask in firstlook.subtasks(matrix)],
+            "difficulty": summary.difficulty(matrix).tolist(),
+            "identical_models": summary.identical_models(matrix),
+            "subtasks": [asdict(subtask) for subtask in summary.subtasks(matrix)],
             "item_rest": [None if np.isnan(r) else r for r in correlations.tolist()],
             "doubtful": doubtful(matrix, correlations).tolist(),
         }

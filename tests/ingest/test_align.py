@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from service.core.errors import InvalidUpload
-from service.engine.matrix import Matrix
+from service.engine.data.matrix import Matrix
 from service.ingest import align
 
 EXAMPLES = ("q1", "q2", "q3")

@@ -9,8 +9,8 @@ import pytest
 
 from service.core.errors import InvalidUpload
 from service.engine.comparison import Design, Known, Rule, compare, estimate_scores, rank
-from service.engine.errors import Undefined
-from service.engine.matrix import Matrix
+from service.engine.data.errors import Undefined
+from service.engine.data.matrix import Matrix
 from service.ingest import align, lacking
 from tests.ingest.helpers import lines, load, load_all, refused, refused_all, report, warned
 

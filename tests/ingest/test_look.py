@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from service.engine.matrix import Matrix
+from service.engine.data.matrix import Matrix
 from service.ingest import look
 
 

@@ -9,8 +9,8 @@ import pytest
 from sqlalchemy import Connection, Engine
 
 from service.core.settings import Settings
-from service.engine.matrix import Matrix
-from service.engine.outline import Outline
+from service.engine.data.matrix import Matrix
+from service.engine.data.outline import Outline
 from service.jobs import kinds, life
 from service.jobs.submit import submit
 from service.store import jobs, matrices, parts, selections

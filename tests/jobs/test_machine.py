@@ -25,7 +25,7 @@ from sqlalchemy import Connection, Engine, text
 
 from service.core.errors import Conflict
 from service.core.settings import Settings
-from service.engine.matrix import Matrix
+from service.engine.data.matrix import Matrix
 from service.jobs import life
 from service.jobs.bell import Bell
 from service.jobs.reconcile import reconcile

@@ -10,7 +10,7 @@ from sqlalchemy import Engine, text
 
 from service import embedded
 from service.core.settings import Settings
-from service.engine.matrix import Matrix
+from service.engine.data.matrix import Matrix
 from service.jobs import life
 from service.jobs.bell import Bell
 from service.jobs.reconcile import Report, reconcile

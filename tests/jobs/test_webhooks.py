@@ -14,7 +14,7 @@ from sqlalchemy import Connection, Engine, text
 from standardwebhooks import Webhook, WebhookVerificationError
 
 from service.core.errors import NotFound
-from service.engine.matrix import Matrix
+from service.engine.data.matrix import Matrix
 from service.jobs import life
 from service.jobs.outbound import Outbound, Refused
 from service.jobs.submit import submit

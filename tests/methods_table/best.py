@@ -14,17 +14,17 @@ from typing import Any
 
 import numpy as np
 
-from service.engine import experiment
-from service.engine.choice import choose
-from service.engine.contrasts import error_contrast
-from service.engine.estimates import Estimates
-from service.engine.lines import Line
-from service.engine.matrix import Matrix
-from service.engine.outline import Outline
-from service.engine.plan import Plan, mdad_plan
-from service.engine.result import judged_lines
+from service.engine.data.matrix import Matrix
+from service.engine.data.outline import Outline
+from service.engine.experiment.curves import Line
+from service.engine.experiment.estimates import Estimates
+from service.engine.experiment.simulated import Simulated
+from service.engine.planning.plan import Plan, mdad_plan
+from service.engine.reliability import mdad_job
+from service.engine.reliability.choice import choose
+from service.engine.reliability.contrasts import error_contrast
+from service.engine.reliability.result import judged_lines
 from service.engine.selection.registry import METHODS
-from service.engine.simulated import Simulated
 from tests.methods_table.benchmarks import Benchmark
 
 OURS = "optimal_design"
@@ -90,13 +90,13 @@ def run(benchmark: Benchmark, sources: int, trials: int) -> list[Run]:
         "seed": 11,
     }
     plans = [mdad_plan(request | {"truth": truth}, Outline.of(matrix)) for truth in TRUTHS]
-    blobs = [_part(matrix, plans[0], part) for part in experiment.parts(plans[0])]
+    blobs = [_part(matrix, plans[0], part) for part in mdad_job.parts(plans[0])]
     estimates = Estimates.joined([Estimates.from_bytes(blob) for blob in blobs])
-    return [Run(matrix, plan, estimates, experiment.assemble(matrix, plan, blobs, _silent)) for plan in plans]
+    return [Run(matrix, plan, estimates, mdad_job.assemble(matrix, plan, blobs, _silent)) for plan in plans]
 
 
 def _part(matrix: Matrix, plan: Plan, part: dict[str, Any]) -> bytes:
-    return experiment.run_part(matrix, plan, part, _silent)
+    return mdad_job.run_part(matrix, plan, part, _silent)
 
 
 def _silent(done: float) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from service.engine.selection.base import Source
+from service.engine.data.contracts import Source
 from service.engine.selection.optimal_design import OptimalDesign
 from tests.methods_table.benchmarks import Benchmark
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from service.engine.errors import Unsuitable
-from service.engine.selection.base import Source
+from service.engine.data.contracts import Source
+from service.engine.data.errors import Unsuitable
 from service.engine.selection.optimal_design import OptimalDesign
 from tests.methods_table.benchmarks import Benchmark
 from tests.methods_table.variants import Variant

@@ -10,13 +10,14 @@ from unittest.mock import patch
 import numpy as np
 from numpy.typing import NDArray
 
-from service.engine import blp, covariance, effects, irt
-from service.engine.covariance import CAUTION, Covariance
-from service.engine.greedy import Greedy
+from service.engine.data.contracts import Source
+from service.engine.numerics import irt
+from service.engine.prediction import blp, covariance, subtask_effects
+from service.engine.prediction.covariance import CAUTION, Covariance
+from service.engine.prediction.greedy import Greedy
+from service.engine.prediction.shrinkage import Moments
 from service.engine.selection import optimal_design
-from service.engine.selection.base import Source
 from service.engine.selection.registry import METHODS, create
-from service.engine.shrinkage import Moments
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.integer]
@@ -266,8 +267,8 @@ VARIANTS: dict[str, Variant] = {
     "Σ: one loading for all examples": without(covariance, loadings=constant),
     "Σ: loadings not shrunk": without(covariance, loadings=raw_loadings),
     "Σ: means and variances not shrunk": without(covariance, moments=raw_moments),
-    "Σ: no effects of kinds of examples": without(effects, _DIFFICULTY_PART=0.0, _LOADING_PART=0.0),
-    "Σ: no subtask factors": without(effects, _MOST_SUBTASKS=0),
+    "Σ: no effects of kinds of examples": without(subtask_effects, _DIFFICULTY_PART=0.0, _LOADING_PART=0.0),
+    "Σ: no subtask factors": without(subtask_effects, _MOST_SUBTASKS=0),
     "intensity 0.5 always": without(covariance, intensity=lambda *_: 0.5, _JUDGES=0),
     "intensity 0.9 always": without(covariance, intensity=lambda *_: 0.9, _JUDGES=0),
     "intensity by left-out models' score errors": by_prediction_error,

@@ -25,7 +25,7 @@ from service import ingest
 from service.api.upload import limits_of
 from service.core.errors import TooLarge
 from service.core.settings import Settings, env_name, get_settings
-from service.engine.matrix import Matrix
+from service.engine.data.matrix import Matrix
 from service.jobs import life
 from service.jobs.chores import do_what_is_due
 from service.jobs.life import Terms

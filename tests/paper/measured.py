@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from scipy.stats import kendalltau
 from threadpoolctl import threadpool_limits
 
-from service.engine import experiment
-from service.engine.estimates import Estimates
-from service.engine.matrix import Matrix
-from service.engine.outline import Outline
-from service.engine.plan import Plan, mdad_plan
-from service.engine.trials import entries
+from service.engine.data.matrix import Matrix
+from service.engine.data.outline import Outline
+from service.engine.experiment.estimates import Estimates
+from service.engine.experiment.trials import entries
+from service.engine.planning.plan import Plan, mdad_plan
+from service.engine.reliability import mdad_job
 from tests.paper.published import Key
 
 METHODS = (
@@ -60,8 +60,8 @@ def measure(
     }
     plan = mdad_plan(settings, Outline.of(matrix))
     with threadpool_limits(1):
-        blobs = [experiment.run_part(matrix, plan, part, _go_on) for part in experiment.parts(plan)]
-        result = experiment.assemble(matrix, plan, blobs, _go_on)
+        blobs = [mdad_job.run_part(matrix, plan, part, _go_on) for part in mdad_job.parts(plan)]
+        result = mdad_job.assemble(matrix, plan, blobs, _go_on)
     estimates = Estimates.joined([Estimates.from_bytes(blob) for blob in blobs])
     return dict(_measurements(plan, result, estimates))
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from service.engine.matrix import Matrix
+from service.engine.data.matrix import Matrix
 
 NAMES = {
     "random": "Random (uniform)",

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from service.engine import experiment
-from service.engine.matrix import Matrix
-from service.engine.outline import Outline
-from service.engine.plan import mdad_plan
+from service.engine.data.matrix import Matrix
+from service.engine.data.outline import Outline
+from service.engine.planning.plan import mdad_plan
+from service.engine.reliability import mdad_job
 from service.store.records import JobRecord, MatrixRecord
 
 Result = dict[str, Any]
@@ -46,8 +46,8 @@ def matrix_of(models: int, examples: int, *, names: tuple[str, ...] = (), seed: 
 def result_of(matrix: Matrix, **settings: Any) -> Result:
     """What the service would store, without the ids of a database."""
     plan = mdad_plan(settings, Outline.of(matrix))
-    blobs = [experiment.run_part(matrix, plan, part, lambda done: None) for part in experiment.parts(plan)]
-    body = experiment.assemble(matrix, plan, blobs, lambda done: None)
+    blobs = [mdad_job.run_part(matrix, plan, part, lambda done: None) for part in mdad_job.parts(plan)]
+    body = mdad_job.assemble(matrix, plan, blobs, lambda done: None)
     return body | {"matrix": {"id": "m", "revision": 1, "content_hash": HASH}}
 
 

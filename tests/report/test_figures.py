@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.engine.matrix import Matrix
+from service.engine.data.matrix import Matrix
 from service.report.curve_figure import shown
 from service.report.figures import NAMES, figures
 from service.report.lines import lines

@@ -15,7 +15,7 @@ import numpy as np
 import orjson
 import pytest
 
-from service.engine.matrix import Matrix
+from service.engine.data.matrix import Matrix
 from service.report import html
 from service.report.matrix_page import matrix_page
 from service.report.page import Run, home_page, job_page

@@ -7,7 +7,7 @@ import io
 
 import pytest
 
-from service.engine.matrix import Matrix
+from service.engine.data.matrix import Matrix
 from service.report.tables import TABLES, to_csv
 from tests.report.conftest import HOSTILE, Result, scores_of
 

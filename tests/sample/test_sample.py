@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from service.engine.matrix import Matrix
+from service.engine.data.matrix import Matrix
 from service.sample.make import OUTPUT, Digits, answer, models
 
 

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, Engine, text
 
 from service.core.errors import InvalidRequest, NotFound
-from service.engine.matrix import Matrix
-from service.engine.outline import Outline
+from service.engine.data.matrix import Matrix
+from service.engine.data.outline import Outline
 from service.store import cells, matrices
 from service.store.records import Account, ModelRecord, Origin
 

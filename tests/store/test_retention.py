@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import Connection, Engine, text
 
 from service.core.errors import NotFound
-from service.engine.matrix import Matrix
+from service.engine.data.matrix import Matrix
 from service.jobs import life
 from service.jobs.submit import submit
 from service.store import idempotency, jobs, matrices, selections

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Engine
 
 from service import store
 from service.core.errors import NotFound
-from service.engine.matrix import Matrix
+from service.engine.data.matrix import Matrix
 from service.jobs import life
 from service.jobs.submit import submit
 from service.store import jobs, matrices, scope, selections

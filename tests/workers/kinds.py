@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from service.engine.errors import Undefined
-from service.engine.matrix import Matrix
-from service.engine.outline import Outline
+from service.engine.data.errors import Undefined
+from service.engine.data.matrix import Matrix
+from service.engine.data.outline import Outline
 from service.jobs.kinds import KINDS, Check, Kind
 
 

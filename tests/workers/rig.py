@@ -17,7 +17,7 @@ import psutil
 import psycopg
 from sqlalchemy import Engine, make_url
 
-from service.engine.matrix import Matrix
+from service.engine.data.matrix import Matrix
 from service.jobs.bell import Bell
 from service.jobs.submit import submit
 from service.store import jobs, matrices

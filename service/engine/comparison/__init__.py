@@ -11,11 +11,10 @@ Every answer is a dataclass whose module's docstring shows it as JSON.
 
 from service.engine.comparison.calibration import Calibration, calibrate, cross_validate
 from service.engine.comparison.compare import Comparison, Modelled, compare
-from service.engine.comparison.design import Design, Truth, stratified_design
+from service.engine.comparison.compare_many import Many, compare_many
 from service.engine.comparison.drift import Drift, drift
 from service.engine.comparison.gate import Gate, Rule, Verdict
-from service.engine.comparison.many import Many, compare_many
-from service.engine.comparison.order import prior_from_pairs
+from service.engine.comparison.order_probability import prior_from_pairs
 from service.engine.comparison.power import (
     GroupDisagreement,
     Power,
@@ -25,8 +24,9 @@ from service.engine.comparison.power import (
     power,
 )
 from service.engine.comparison.ranking import Ranking, rank
+from service.engine.comparison.sampling_design import Design, Truth, stratified_design
 from service.engine.comparison.scores import Estimator, Known, Score, estimate_scores
-from service.engine.comparison.selected import Predictor, Selected, basis, modelled
+from service.engine.comparison.selection_estimates import Predictor, Selected, basis, modelled
 from service.engine.comparison.thresholds import history, suggest_threshold, threshold_rates
 
 __all__ = [

@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from service.engine.selection.base import Method, Source
+from service.engine.data.contracts import Method, Source
 
 MeasuredOn = Literal["new_models", "cross_validation", "source_models", "posterior"]
 

@@ -27,17 +27,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from service.engine.comparison import wording
-from service.engine.comparison.behaviour import Behaviour, behaviour
-from service.engine.comparison.design import Design, Truth
+from service.engine.comparison import interpretation
 from service.engine.comparison.equivalence import Equivalence, equivalence
 from service.engine.comparison.gate import Rule, Verdict, verdict
 from service.engine.comparison.intervals import Interval
 from service.engine.comparison.mcnemar import McNemar, mcnemar
-from service.engine.comparison.order import JEFFREYS, normal_order_probability, order_probability
+from service.engine.comparison.operating_characteristics import Behaviour, behaviour
+from service.engine.comparison.order_probability import JEFFREYS, normal_order_probability, order_probability
 from service.engine.comparison.paired import Estimate, Kind, Pairs, difference, modelled_difference
 from service.engine.comparison.repeats import Repeated, RepeatSummary, repeated
-from service.engine.errors import Undefined
+from service.engine.comparison.sampling_design import Design, Truth
+from service.engine.data.errors import Undefined
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +228,7 @@ def _finish(
         repeats=repeats,
         flips=Flips(tuple(lost.tolist()), tuple(won.tolist())),
     )
-    return replace(answer, reason=wording.reason(answer), warnings=wording.warnings(answer))
+    return replace(answer, reason=interpretation.reason(answer), warnings=interpretation.warnings(answer))
 
 
 def _estimate(pairs: Pairs, rule: Rule, truth: Truth, modelled: Modelled | None) -> Estimate:

@@ -14,9 +14,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from service.engine.comparison.design import Design, Truth
 from service.engine.comparison.intervals import Interval, critical
 from service.engine.comparison.mcnemar import mid_p
+from service.engine.comparison.sampling_design import Design, Truth
 
 Kind = Literal["score", "t", "exact", "model"]
 

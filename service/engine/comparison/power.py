@@ -20,7 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from service.engine.agreement import random_agreement
 from service.engine.comparison.gate import (
     EXACT_UP_TO,
     Gate,
@@ -31,7 +30,8 @@ from service.engine.comparison.gate import (
     normal_fail_probability,
     smallest_detectable_drop,
 )
-from service.engine.pairs import EQUAL
+from service.engine.data.pairs import EQUAL
+from service.engine.measures.random_agreement import random_agreement
 
 MANY = 1_000
 """Discordant examples from which on the normal order of two models is right to 1e-4."""

@@ -22,12 +22,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special, stats
 
-from service.engine.comparison.design import Design, Truth
 from service.engine.comparison.intervals import Interval, critical, wilson_share
 from service.engine.comparison.mcnemar import mid_p
 from service.engine.comparison.paired import score_statistic, tango
+from service.engine.comparison.sampling_design import Design, Truth
 from service.engine.comparison.scores import Estimator, Known, filled
-from service.engine.errors import Undefined
+from service.engine.data.errors import Undefined
 
 Square = NDArray[np.float64]
 

@@ -25,11 +25,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.engine.comparison.calibration import LEAST_MODELS, Calibration
-from service.engine.comparison.design import Design
 from service.engine.comparison.intervals import Interval, critical, wilson_share
-from service.engine.comparison.likeness import Likeness
 from service.engine.comparison.paired import LEAST_FOR_T
-from service.engine.errors import Undefined
+from service.engine.comparison.sampling_design import Design
+from service.engine.comparison.similarity import Likeness
+from service.engine.data.errors import Undefined
 
 # Below this coverage a rank is not given.
 LEAST_COVERAGE = 0.8

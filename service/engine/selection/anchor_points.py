@@ -20,9 +20,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from service.engine.errors import Unsuitable
-from service.engine.kmedoids import KMedoids
-from service.engine.selection.base import ScoredBy, Source, Subset, weighted_mean
+from service.engine.data.contracts import ScoredBy, Source, Subset, weighted_mean
+from service.engine.data.errors import Unsuitable
+from service.engine.numerics.kmedoids import KMedoids
 
 MIN_MODELS = 10
 MAX_EXAMPLES = 16_384

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 from threadpoolctl import ThreadpoolController
 
-from service.engine.allocation import largest_remainder
-from service.engine.selection.base import Subset
+from service.engine.data.allocation import largest_remainder
+from service.engine.data.contracts import Subset
 
 _DECIMALS = 6
 

@@ -18,8 +18,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from service.engine.selection.base import ScoredBy, Source, Subset, weighted_mean
-from service.engine.svd import leading_triplets
+from service.engine.data.contracts import ScoredBy, Source, Subset, weighted_mean
+from service.engine.numerics.svd import leading_triplets
 
 _RANK_FLOOR = 1e-6
 _EQUAL = 1e-9

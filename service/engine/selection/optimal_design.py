@@ -14,14 +14,14 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from service.engine import blp
-from service.engine.covariance import CAUTION, covariance, plain
-from service.engine.errors import Unsuitable
-from service.engine.greedy import Greedy
-from service.engine.leftout import LEAST_MODELS, Folds, Spread, correction, spread, unchecked
-from service.engine.predictor import Predictor
-from service.engine.selection.base import ScoredBy, Source, Subset
-from service.engine.shrinkage import Floats
+from service.engine.data.contracts import ScoredBy, Source, Subset
+from service.engine.data.errors import Unsuitable
+from service.engine.prediction import blp
+from service.engine.prediction.covariance import CAUTION, covariance, plain
+from service.engine.prediction.greedy import Greedy
+from service.engine.prediction.holdout_error import LEAST_MODELS, Folds, Spread, correction, spread, unchecked
+from service.engine.prediction.linear import Predictor
+from service.engine.prediction.shrinkage import Floats
 
 _LEAST_SOURCES = 2
 _CORRECTED_FROM = 30

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from service.engine.selection.base import ScoredBy, Source, Subset, weighted_mean
+from service.engine.data.contracts import ScoredBy, Source, Subset, weighted_mean
 
 
 class RandomSampling:

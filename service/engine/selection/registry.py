@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
+from service.engine.data.contracts import Method
 from service.engine.selection.anchor_points import AnchorPoints
-from service.engine.selection.base import Method
 from service.engine.selection.confidence_strata import ConfidenceStrata
 from service.engine.selection.diversity import Diversity
 from service.engine.selection.optimal_design import OptimalDesign

@@ -14,8 +14,8 @@ from typing import ClassVar, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from service.engine.allocation import largest_remainder
-from service.engine.selection.base import ScoredBy, Source, Subset, weighted_mean
+from service.engine.data.allocation import largest_remainder
+from service.engine.data.contracts import ScoredBy, Source, Subset, weighted_mean
 
 Allocation = Literal["proportional", "equal"]
 

@@ -27,10 +27,10 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from service.engine import irt
-from service.engine.errors import Unsuitable
-from service.engine.matrix import Scores
-from service.engine.selection.base import ScoredBy, Source, Subset, weighted_mean
+from service.engine.data.contracts import ScoredBy, Source, Subset, weighted_mean
+from service.engine.data.errors import Unsuitable
+from service.engine.data.matrix import Scores
+from service.engine.numerics import irt
 from service.engine.selection.clusters import kmeans, represent
 
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from service.engine.comparison.calibration import calibrate, cross_validate
-from service.engine.selection.base import Source
+from service.engine.data.contracts import Source
 from service.engine.selection.registry import create
 from tests.engine.made import answers
 

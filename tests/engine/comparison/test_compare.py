@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from service.engine.comparison import Design, Modelled, Rule, compare, compare_many
-from service.engine.errors import Undefined
+from service.engine.data.errors import Undefined
 
 
 def rows(gain=0, loss=0, n=100):

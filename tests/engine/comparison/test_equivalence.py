@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from service.engine.comparison.design import Design
 from service.engine.comparison.equivalence import equivalence
 from service.engine.comparison.paired import Pairs, difference, score_statistic, tango
+from service.engine.comparison.sampling_design import Design
 
 
 def graded(seed=0, n=80):

@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize, stats
 
-from service.engine.comparison.design import Design
 from service.engine.comparison.mcnemar import mid_p
 from service.engine.comparison.paired import (
     Pairs,
@@ -16,6 +15,7 @@ from service.engine.comparison.paired import (
     score_statistic,
     tango,
 )
+from service.engine.comparison.sampling_design import Design
 
 
 def pairs(baseline, candidate, total=None, **more):

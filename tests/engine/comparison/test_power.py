@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from service.engine.agreement import random_agreement
 from service.engine.comparison.gate import EXACT_UP_TO, Rule
 from service.engine.comparison.power import (
     examples_to_order,
@@ -16,6 +15,7 @@ from service.engine.comparison.power import (
     order_agreement,
     power,
 )
+from service.engine.measures.random_agreement import random_agreement
 
 
 @pytest.mark.parametrize(("total", "better", "worse", "n", "agree", "tie"), [

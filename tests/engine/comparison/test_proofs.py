@@ -15,12 +15,12 @@ from service.engine.comparison.gate import smallest_detectable_drop
 from service.engine.comparison.intervals import clopper_pearson
 from service.engine.comparison.paired import Pairs, difference
 from service.engine.comparison.scores import design_score
-from service.engine.comparison.selected import modelled
-from service.engine.matrix import Matrix
-from service.engine.outline import Outline
-from service.engine.plan import select_plan
-from service.engine.selection.select import run
-from service.engine.standing import standing
+from service.engine.comparison.selection_estimates import modelled
+from service.engine.comparison.selection_evaluator import standing
+from service.engine.data.matrix import Matrix
+from service.engine.data.outline import Outline
+from service.engine.microbenchmark.select import run
+from service.engine.planning.plan import select_plan
 from service.sample.make import OUTPUT
 
 PROMISE = Rule().false_alarm_limit

@@ -4,11 +4,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from service.engine.comparison.design import Design
 from service.engine.comparison.mcnemar import mid_p
 from service.engine.comparison.paired import Pairs, difference
 from service.engine.comparison.ranking import pairwise_critical, rank, sidak, simultaneous_confidence
-from service.engine.errors import Undefined
+from service.engine.comparison.sampling_design import Design
+from service.engine.data.errors import Undefined
 
 
 def place(ranking, model):

@@ -8,7 +8,7 @@ import pytest
 from service.engine.comparison import Calibration, Design, Estimator, Known, estimate_scores
 from service.engine.comparison.intervals import finite_size, wilson, wilson_share
 from service.engine.comparison.scores import design_score
-from service.engine.errors import Undefined
+from service.engine.data.errors import Undefined
 
 
 def known(models=40, n=50, seed=0):

@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from service.engine.matrix import Scores
-from service.engine.selection.base import Source
+from service.engine.data.contracts import Source
+from service.engine.data.matrix import Scores
 
 
 def source(

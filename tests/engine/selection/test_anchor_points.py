@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from service.engine.errors import Unsuitable
+from service.engine.data.contracts import Subset
+from service.engine.data.errors import Unsuitable
 from service.engine.selection.anchor_points import AnchorPoints, correlation_distances
-from service.engine.selection.base import Subset
 from tests.engine.selection.sources import simulated, source
 
 

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.engine.errors import Unsuitable
-from service.engine.selection.base import Fitted, Source, Subset
+from service.engine.data.contracts import Fitted, Source, Subset
+from service.engine.data.errors import Unsuitable
 from service.engine.selection.registry import METHODS, create
 from tests.engine.selection.sources import simulated, source
 

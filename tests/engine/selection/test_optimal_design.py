@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.engine.covariance import Covariance
-from service.engine.errors import Unsuitable
-from service.engine.greedy import Greedy
-from service.engine.predictor import predictor
-from service.engine.selection.base import Subset
+from service.engine.data.contracts import Subset
+from service.engine.data.errors import Unsuitable
+from service.engine.prediction.covariance import Covariance
+from service.engine.prediction.greedy import Greedy
+from service.engine.prediction.linear import predictor
 from service.engine.selection.optimal_design import OptimalDesign
 from service.sample.make import OUTPUT
 from tests.engine.selection.sources import simulated, source

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.engine.matrix import Matrix
-from service.engine.outline import Outline
-from service.engine.plan import select_plan
-from service.engine.selection import select
-from service.engine.selection.base import Source, Subset
+from service.engine.data.contracts import Source, Subset
+from service.engine.data.matrix import Matrix
+from service.engine.data.outline import Outline
+from service.engine.microbenchmark import select
+from service.engine.planning.plan import select_plan
 from service.engine.selection.registry import METHODS, create, defaults
 from service.engine.selection.stratified import pools
 from tests.engine import made

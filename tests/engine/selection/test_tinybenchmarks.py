@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from service.engine import irt
-from service.engine.errors import Unsuitable
-from service.engine.selection.base import Fitted
+from service.engine.data.contracts import Fitted
+from service.engine.data.errors import Unsuitable
+from service.engine.numerics import irt
 from service.engine.selection.tinybenchmarks import TinyBenchmarks
 from tests.engine.selection.sources import simulated, source
 

@@ -1,0 +1,77 @@
+"""What a request is checked against: the shape of a matrix without its scores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from service.engine.data.matrix import Matrix
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """Names and counts of a matrix.
+
+    Attributes
+    ----------
+    models : tuple of str
+        Sorted ids.
+    n_examples : int
+    subtask_sizes : tuple of int
+        Examples in each subtask; (n_examples,) without subtasks.
+    subtasks : tuple of str
+        Sorted names; empty without subtasks.
+    binary : bool
+        Every score is 0 or 1.
+    missing_cells : int
+    confidences, embeddings : bool
+        Whether the matrix has them.
+    incomplete_models : tuple of str
+        Models with a missing cell, when known.
+    incomplete_examples : int
+        Examples with a missing cell, when known.
+    examples : tuple of str
+        Ids, where the request names any.
+    """
+
+    models: tuple[str, ...]
+    n_examples: int
+    subtask_sizes: tuple[int, ...]
+    subtasks: tuple[str, ...]
+    binary: bool
+    missing_cells: int
+    confidences: bool
+    embeddings: bool
+    incomplete_models: tuple[str, ...] = ()
+    incomplete_examples: int = 0
+    examples: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, matrix: Matrix) -> Outline:
+        """The outline of a matrix."""
+        gone = matrix.missing
+        incomplete = () if gone is None else np.flatnonzero(gone.any(axis=1)).tolist()
+        return cls(
+            models=matrix.models,
+            n_examples=len(matrix.examples),
+            subtask_sizes=tuple(int(n) for n in np.bincount(matrix.strata)),
+            subtasks=matrix.subtasks,
+            binary=matrix.binary,
+            missing_cells=matrix.missing_cells,
+            confidences=matrix.confidences is not None,
+            embeddings=matrix.embeddings is not None,
+            incomplete_models=tuple(matrix.models[i] for i in incomplete),
+            incomplete_examples=0 if gone is None else int(gone.any(axis=0).sum()),
+            examples=matrix.examples,
+        )
+
+    def after(self, policy: str) -> Outline:
+        """The outline once missing cells are dealt with (`Matrix.fill`)."""
+        full = replace(self, missing_cells=0, incomplete_models=(), incomplete_examples=0)
+        if policy == "drop_models":
+            dropped = set(self.incomplete_models)
+            return replace(full, models=tuple(m for m in self.models if m not in dropped))
+        if policy == "drop_examples":
+            return replace(full, n_examples=self.n_examples - self.incomplete_examples)
+        return full

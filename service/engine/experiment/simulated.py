@@ -1,0 +1,201 @@
+"""Estimates of all trials, compared pair by pair with the truth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from service.engine.data.pairs import Pairs, Truth, choose_pairs, signs
+from service.engine.experiment.curves import NEW, SAME, Cell, Errors, Line
+from service.engine.experiment.estimates import Estimates
+from service.engine.experiment.splits import generator
+from service.engine.experiment.trials import Entry, entries
+from service.engine.measures.bootstrap import LEAST_MODELS, Multiplicities
+from service.engine.measures.evaluate import Judged, Rule, judge
+from service.engine.planning.plan import Plan
+
+MOST_PAIRS = 250_000
+"""Most pairs over all trials; beyond, each trial compares an equal sample."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Simulated:
+    """The trials of one unit.
+
+    Attributes
+    ----------
+    curves : list of (int, int)
+        Entry and size position of each curve.
+    scores : ndarray of float64, shape (C, R, T)
+    truths : dict
+        Truth → sums of the targets' scores, (R, T), and number of examples.
+    order : ndarray of int8, shape (C, P)
+        Estimated order of each pair.
+    models : ndarray of int64, shape (R, T)
+        Targets, numbered 0 … among all models that ever are one.
+    target_rows : ndarray of int32, shape (models,)
+        Their rows in the matrix.
+    drawn : Multiplicities or None
+        Shared by all curves and truths; None with too few targets for an interval.
+    """
+
+    plan: Plan
+    entries: tuple[Entry, ...]
+    curves: list[tuple[int, int]]
+    reasons: dict[tuple[int, int], str]
+    scores: NDArray[np.float64]
+    overlap: NDArray[np.float64]
+    truths: dict[str, tuple[NDArray[np.float64], int]]
+    pairs: Pairs
+    order: NDArray[np.int8]
+    models: NDArray[np.int64]
+    target_rows: NDArray[np.int32]
+    drawn: Multiplicities | None
+
+    @classmethod
+    def of(
+        cls,
+        plan: Plan,
+        estimates: Estimates,
+        unit: int,
+        n_same: int,
+        n_new: int,
+        *,
+        with_intervals: bool = True,
+    ) -> Simulated:
+        """Compare the estimates of one unit with n_same selection and n_new held-out examples."""
+        trials, targets = estimates.targets.shape
+        reasons = {(e, s): why for (u, e, s), why in estimates.skipped.items() if u == unit}
+        curves = [
+            (e, s)
+            for e in range(estimates.scores.shape[1])
+            for s, size in enumerate(plan.sizes)
+            if (e, s) not in reasons and size <= n_same
+        ]
+        picked = tuple(np.array(curves, dtype=np.int64).reshape(-1, 2).T)
+        scores = estimates.scores[unit][picked]
+        pairs = choose_pairs(targets, trials, MOST_PAIRS, generator(plan.seed, 0, "pairs"))
+        order = np.empty((len(curves), len(pairs.first)), dtype=np.int8)
+        for at, estimated in enumerate(scores):
+            order[at] = signs(estimated[pairs.trial, pairs.first] - estimated[pairs.trial, pairs.second])
+        truths = {SAME: (estimates.same[unit], n_same)}
+        if n_new:
+            truths[NEW] = (estimates.new[unit], n_new)
+        rows, models = np.unique(estimates.targets, return_inverse=True)
+        return cls(
+            plan,
+            entries(plan),
+            curves,
+            reasons,
+            scores,
+            estimates.overlap[unit][picked],
+            truths,
+            pairs,
+            order,
+            models.reshape(trials, targets),
+            rows,
+            multiplicities(plan, targets, len(rows)) if with_intervals else None,
+        )
+
+    def lines(self, rule: Rule, members: NDArray[np.bool_] | None = None) -> list[Line]:
+        """One line an entry, judged on same items and, with examples held out, on new items.
+
+        Parameters
+        ----------
+        members : ndarray of bool, shape (models,), optional
+            Judge pairs between these models only.
+        """
+        lines = [Line(entry.spec, entry.sources) for entry in self.entries]
+        for (e, s), why in self.reasons.items():
+            lines[e].reasons[self.plan.sizes[s]] = why
+        cells = [Cell({}) for _ in self.curves]
+        for truth in self.truths if self.curves else ():
+            judged = self._judge(truth, rule, members)
+            for at, (cell, (extra, errors)) in enumerate(zip(cells, self._extras(truth), strict=True)):
+                cell.judged[truth] = (judged, at)
+                cell.extra[truth] = extra
+                if truth == self.plan.truth:
+                    cell.errors = Errors(errors, self.models)
+        for (e, s), cell, overlap in zip(self.curves, cells, self.overlap, strict=True):
+            lines[e].cells[self.plan.sizes[s]] = cell
+            known = overlap[np.isfinite(overlap)]
+            if len(known):
+                lines[e].stability[self.plan.sizes[s]] = float(known.mean())
+        return lines
+
+    def _judge(self, truth: str, rule: Rule, members: NDArray[np.bool_] | None) -> Judged:
+        pairs, order, real = self.pairs, self.order, self._truth(truth)
+        models = np.stack((self.models[pairs.trial, pairs.first], self.models[pairs.trial, pairs.second]))
+        drawn = self.drawn
+        if members is not None:
+            kept = members[models].all(axis=0)
+            pairs = Pairs(pairs.trial[kept], pairs.first[kept], pairs.second[kept], pairs.possible)
+            order, models = order[:, kept], (np.cumsum(members) - 1)[models[:, kept]]
+            real = Truth(real.sign[kept], real.bin[kept], real.largest)
+            drawn = multiplicities(self.plan, int(members.sum()), int(members.sum()))
+        agree = (order * real.sign > 0).astype(np.float32)
+        tie = (order == 0).astype(np.float32)
+        halves = truth == self.plan.truth and members is None
+        return judge(pairs, models, real, agree, tie, rule, drawn, halves=halves)
+
+    def _truth(self, truth: str) -> Truth:
+        sums, n_examples = self.truths[truth]
+        difference = sums[self.pairs.trial, self.pairs.first] - sums[self.pairs.trial, self.pairs.second]
+        return Truth.of(difference, n_examples, counts=self.plan.outline.binary)
+
+    def _extras(self, truth: str) -> Iterator[tuple[dict[str, Any], NDArray[np.float32]]]:
+        """Kendall tau and estimation error of each curve, and the errors."""
+        sums, n_examples = self.truths[truth]
+        taus = kendall_tau(self.order, self._truth(truth).sign, len(self.models))
+        for scores, tau in zip(self.scores, taus, strict=True):
+            error = np.abs(scores - sums / n_examples)
+            extra = {
+                "kendall_tau": _summary(tau),
+                "estimation_error": {"mean": error.mean(), "p90": np.quantile(error, 0.9)},
+            }
+            yield extra, error.astype(np.float32)
+
+
+def multiplicities(plan: Plan, targets: int, models: int) -> Multiplicities | None:
+    """Resamples of all models that are ever targets and of the trials; None with too few targets."""
+    if targets < LEAST_MODELS:
+        return None
+    return Multiplicities.draw(models, plan.trials, generator(plan.seed, 0, "resamples"))
+
+
+def kendall_tau(order: NDArray[np.int8], truth: NDArray[np.int8], trials: int) -> NDArray[np.float64]:
+    """Kendall's tau-b of each curve in each trial from the orders of its pairs, all or a sample.
+
+    Parameters
+    ----------
+    order : ndarray of int8, shape (C, P)
+        Estimated order of each pair: −1, 0 or 1; trial by trial, equally many in each.
+    truth : ndarray of int8, shape (P,)
+
+    Returns
+    -------
+    ndarray of float64, shape (C, R)
+        NaN where all estimates or all true scores of a trial are equal.
+    """
+    shape = (len(order), trials, -1)
+    concordant = (order * truth).reshape(shape).sum(axis=2, dtype=np.int64)
+    ordered = (order != 0).reshape(shape).sum(axis=2) * (truth != 0).reshape(trials, -1).sum(axis=1)
+    tau: NDArray[np.float64] = np.full(concordant.shape, np.nan)
+    np.divide(concordant, np.sqrt(ordered), out=tau, where=ordered > 0)
+    return tau
+
+
+def _summary(tau: NDArray[np.float64]) -> dict[str, Any]:
+    """Mean and standard deviation over the trials where tau is defined."""
+    known = tau[np.isfinite(tau)]
+    undefined = len(tau) - len(known)
+    if not len(known):
+        return {"mean": None, "sd": None, "reason": "constant in every trial"}
+    answer: dict[str, Any] = {"mean": known.mean(), "sd": None, "reason": "defined in one trial only"}
+    if len(known) > 1:
+        answer = {"mean": known.mean(), "sd": known.std(ddof=1)}
+    return answer | ({"undefined_trials": undefined} if undefined else {})

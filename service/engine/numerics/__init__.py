@@ -1,0 +1,4 @@
+"""What a numerical library could hold: singular values, k-medoids, item response theory.
+
+May import data.
+"""

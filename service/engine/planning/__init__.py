@@ -1,0 +1,4 @@
+"""A request → a checked plan of the work.
+
+May import comparison, selection, measures, prediction, numerics and data.
+"""

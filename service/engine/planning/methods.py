@@ -1,0 +1,201 @@
+"""Which methods an experiment runs: names, options, estimators and labels."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from service.engine.data.contracts import Method
+from service.engine.data.outline import Outline
+from service.engine.planning.fields import Models, PlanError, check_choice
+from service.engine.selection.example_options import ONE_CHOICE, positioned
+from service.engine.selection.registry import LEARNS_NOTHING, METHODS, create, defaults
+
+BLP = "blp"
+"""The estimator that serves every method: best linear prediction from the source models."""
+
+MOST_METHODS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """One line of the result: a method, its options, an estimator and what answers are.
+
+    Attributes
+    ----------
+    label : str
+        Names the line; distinct within a request.
+    method, estimator : str
+    options : dict
+        Every option, defaults filled in; examples by id.
+    scored_by : "scores" or "confidences"
+    arguments : dict
+        What the method is made with: the options, examples by position.
+    """
+
+    label: str
+    method: str
+    estimator: str
+    options: dict[str, Any]
+    scored_by: str
+    arguments: dict[str, Any] = field(compare=False)
+
+    @property
+    def fit_key(self) -> str:
+        """Equal for specs that one fit serves; also names their random stream."""
+        return self.method + json.dumps(self.options, sort_keys=True)
+
+    @property
+    def needs_sources(self) -> bool:
+        """Whether its estimates depend on the source models."""
+        return self.method not in LEARNS_NOTHING or self.estimator == BLP
+
+    @property
+    def predicts(self) -> bool:
+        """Whether the experiment's own predictor estimates, rather than the method."""
+        return self.estimator == BLP and BLP not in METHODS[self.method].estimators
+
+    @property
+    def has_formula(self) -> bool:
+        """Whether its agreement on the whole benchmark is known without simulation."""
+        return not self.needs_sources and self.scored_by == "scores"
+
+    def as_json(self) -> dict[str, Any]:
+        """The spec as it stands in resolved settings."""
+        return {
+            "label": self.label,
+            "method": self.method,
+            "estimator": self.estimator,
+            "options": self.options,
+            "scored_by": self.scored_by,
+        }
+
+    def create(self) -> Method:
+        """The method with its options."""
+        return create(self.method, self.arguments)
+
+
+def check_methods(value: object, outline: Outline, models: Models) -> tuple[Spec, ...]:
+    """The specs of a request; all suitable methods when none is named.
+
+    Raises
+    ------
+    PlanError
+        Naming the entry and the field of it.
+    """
+    entries = _default_methods(outline, models) if value is None else value
+    if not isinstance(entries, list) or not 1 <= len(entries) <= MOST_METHODS:
+        raise PlanError("/methods", f"methods is a list of 1 to {MOST_METHODS} names or objects.")
+    specs: list[Spec] = []
+    for at, entry in enumerate(entries):
+        _refuse_one_choice(entry, at)
+        spec = resolve(entry, outline, f"/methods/{at}")
+        _refuse_repeat(spec, specs, at)
+        if spec.needs_sources and not models.sources:
+            raise PlanError(f"/methods/{at}", _no_sources(spec))
+        specs.append(spec)
+    return tuple(specs + _fair_random(specs))
+
+
+def resolve(entry: object, outline: Outline, where: str) -> Spec:
+    """One entry of `methods`, a name or an object, as a spec."""
+    request = {"method": entry} if isinstance(entry, str) else entry
+    if not isinstance(request, Mapping) or not isinstance(request.get("method"), str):
+        raise PlanError(where or "/method", f"Name a method: one of {', '.join(METHODS)}.")
+    known = {"method", "estimator", "options", "scored_by", "label"}
+    if unknown := sorted(set(request) - known):
+        raise PlanError(f"{where}/{unknown[0]}", f"Unknown field; known are {', '.join(sorted(known))}.")
+    name = str(request["method"])
+    options, arguments = _check_options(name, request.get("options") or {}, outline, where)
+    cls = METHODS[name]
+    allowed = (*cls.estimators, *(() if BLP in cls.estimators else (BLP,)))
+    estimator = check_choice(f"{where}/estimator", request.get("estimator") or cls.estimators[0], allowed)
+    natural = cls.scored_by if outline.confidences and estimator != BLP else "scores"
+    scored_by = _check_scored_by(request.get("scored_by") or natural, estimator, outline, where)
+    marks = _marks(name, estimator, options, scored_by, natural)
+    label = request.get("label") or (f"{name} ({', '.join(marks)})" if marks else name)
+    if not isinstance(label, str) or len(label) > 100:
+        raise PlanError(f"{where}/label", "A label is text of at most 100 characters.")
+    return Spec(label, name, estimator, options, scored_by, arguments)
+
+
+def _check_options(
+    name: str, options: object, outline: Outline, where: str
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The options with every default, and as the method takes them."""
+    if not isinstance(options, Mapping):
+        raise PlanError(f"{where}/options", "options is an object of option names and values.")
+    if name not in METHODS:
+        raise PlanError(f"{where}/method" if where == "" else where, _unknown_method(name))
+    try:
+        arguments = positioned(options, outline.examples)
+        create(name, arguments)
+    except (ValueError, TypeError) as error:
+        raise PlanError(f"{where}/options", f"{error}.") from error
+    return {**defaults(name), **options}, arguments
+
+
+def _unknown_method(name: str) -> str:
+    return f"There is no method {name!r}; known are {', '.join(METHODS)}."
+
+
+def _check_scored_by(value: object, estimator: str, outline: Outline, where: str) -> str:
+    scored_by = check_choice(f"{where}/scored_by", value, ("scores", "confidences"))
+    if scored_by == "confidences" and not outline.confidences:
+        raise PlanError(f"{where}/scored_by", "The matrix has no confidences; upload them or use scores.")
+    if scored_by == "confidences" and estimator == BLP:
+        raise PlanError(f"{where}/scored_by", "The blp estimator predicts from scores, not confidences.")
+    return scored_by
+
+
+def _marks(name: str, estimator: str, options: dict[str, Any], scored_by: str, natural: str) -> list[str]:
+    """What sets a spec apart from its method's default."""
+    plain = defaults(name)
+    changed = {key: value for key, value in sorted(options.items()) if value != plain[key]}
+    marks = [key if key in ONE_CHOICE else f"{key}={value}" for key, value in changed.items()]
+    if estimator != METHODS[name].estimators[0]:
+        marks.append(estimator)
+    if scored_by != natural:
+        marks.append(scored_by)
+    return marks
+
+
+def _default_methods(outline: Outline, models: Models) -> list[str]:
+    names = [n for n in METHODS if n != "stratified" or len(outline.subtasks) > 1]
+    return [n for n in names if models.sources or n in LEARNS_NOTHING]
+
+
+def _refuse_one_choice(entry: object, at: int) -> None:
+    options = entry.get("options") if isinstance(entry, Mapping) else None
+    if not isinstance(options, Mapping):
+        return
+    if given := sorted(name for name in ONE_CHOICE if options.get(name) is not None):
+        raise PlanError(
+            f"/methods/{at}/options/{given[0]}",
+            f"{given[0]} is for POST /select: each trial of an experiment has other examples.",
+        )
+
+
+def _refuse_repeat(spec: Spec, earlier: list[Spec], at: int) -> None:
+    for before, other in enumerate(earlier):
+        if replace(spec, label="") == replace(other, label=""):
+            raise PlanError(f"/methods/{at}", f"The same as /methods/{before}; leave one out.")
+        if spec.label == other.label:
+            raise PlanError(f"/methods/{at}/label", f"/methods/{before} has this label too.")
+
+
+def _fair_random(specs: list[Spec]) -> list[Spec]:
+    """Random scored by confidence, beside methods scored so: else the comparison is unfair."""
+    scored = [spec for spec in specs if spec.scored_by == "confidences"]
+    if not scored or any(spec.method == "random" for spec in scored):
+        return []
+    return [Spec("random (confidences)", "random", METHODS["random"].estimators[0], {}, "confidences", {})]
+
+
+def _no_sources(spec: Spec) -> str:
+    return (
+        f"{spec.label} learns from source models, and target_models leaves none; "
+        "name fewer target models or only random and stratified."
+    )

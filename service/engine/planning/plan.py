@@ -1,0 +1,247 @@
+"""Settings → plan: every default filled in, every field checked against the matrix.
+
+Cheap enough to run when a request arrives; a refusal names the field by JSON
+pointer. Planning the resolved settings again gives the same plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from service.engine.data.outline import Outline
+from service.engine.planning.fields import (
+    Fields,
+    Models,
+    PlanError,
+    check_choice,
+    check_models,
+    check_sizes,
+    heldout_count,
+    refuse_missing,
+)
+from service.engine.planning.methods import Spec, check_methods, resolve
+
+__all__ = ["Models", "Outline", "Plan", "PlanError", "SelectPlan", "Spec", "mdad_plan", "select_plan"]
+
+DEFAULT_SIZES = (10, 25, 50, 100, 250, 500, 1000)
+MOST_TRIALS = 1000
+TRUTHS = ("same_items", "new_items")
+MISSING = ("error", "drop_examples", "drop_models", "zero")
+
+SHARED_FIELDS = frozenset({"source_models", "seed", "missing"})
+SELECT_FIELDS = SHARED_FIELDS | {"method", "size", "estimator", "options", "scored_by"}
+MDAD_FIELDS = SHARED_FIELDS | {
+    "methods", "sizes", "trials", "probability", "target_mdad", "target_models", "holdout", "truth",
+    "paper_compat", "group", "by_subtask", "max_size",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A checked reliability experiment.
+
+    Attributes
+    ----------
+    settings : dict
+        The resolved request as JSON.
+    outline : Outline
+        What the plan was made for.
+    specs : tuple of Spec
+        Methods to run, in the order asked for.
+    sizes : tuple of int
+        Ascending, distinct.
+    models : Models
+        Who is source and who is target.
+    heldout : int
+        Examples held out of the selection in each trial.
+    group : tuple of str
+        Similar models reported on their own; always among the targets.
+    """
+
+    settings: dict[str, Any]
+    outline: Outline
+    specs: tuple[Spec, ...]
+    sizes: tuple[int, ...]
+    models: Models
+    heldout: int
+    trials: int
+    probability: float
+    target_mdad: float
+    truth: str
+    seed: int
+    paper_compat: bool
+    group: tuple[str, ...]
+    by_subtask: bool
+    max_size: int | None
+
+    @property
+    def exact(self) -> bool:
+        """Whether random draws are judged by formula: all models, all examples, 0/1 scores."""
+        everyone = self.models.targets == len(self.outline.models)
+        return self.heldout == 0 and everyone and self.outline.binary
+
+    @property
+    def simulated(self) -> tuple[Spec, ...]:
+        """The specs that need trials."""
+        return tuple(spec for spec in self.specs if not (self.exact and spec.has_formula))
+
+
+@dataclass(frozen=True, slots=True)
+class SelectPlan:
+    """A checked selection: one method, one size (None: what a budget pays for), the source models' ids
+    (None: all).
+    """
+
+    settings: dict[str, Any]
+    spec: Spec
+    size: int | None
+    seed: int
+    sources: tuple[str, ...] | None
+
+
+def mdad_plan(settings: Mapping[str, Any], outline: Outline) -> Plan:
+    """Check the settings of an experiment and fill in its defaults.
+
+    Parameters
+    ----------
+    settings : mapping
+        As in `POST /mdad`, without the matrix; null and absent mean the same.
+    outline : Outline
+        Of the matrix as stored, or as filled by the `missing` policy.
+
+    Raises
+    ------
+    PlanError
+        A field does not fit; `field` is its JSON pointer.
+    """
+    fields = Fields(settings, MDAD_FIELDS)
+    missing = check_choice("/missing", fields.get("missing", "error"), MISSING)
+    outline = refuse_missing(outline, missing)
+    _refuse_tiny(outline)
+    holdout = fields.number("holdout", 0.5, 0, 0.9)
+    heldout = heldout_count(outline.n_examples, holdout)
+    truth = _check_truth(fields, heldout)
+    group = fields.ids("group", outline.models, least=2)
+    models = check_models(fields, outline.models, group)
+    specs = check_methods(fields.get("methods"), outline, models)
+    sizes = check_sizes(fields, outline.n_examples, heldout, DEFAULT_SIZES)
+    by_subtask = fields.flag("by_subtask", default=False)
+    if by_subtask and not outline.subtasks:
+        raise PlanError("/by_subtask", "The matrix has no subtasks; leave by_subtask out.")
+    plain: dict[str, Any] = {
+        "trials": fields.integer("trials", 50, 1, MOST_TRIALS),
+        "probability": fields.number("probability", 0.8, 0.5, 0.999),
+        "target_mdad": fields.number("target_mdad", 0.02, 0, 1),
+        "truth": truth,
+        "seed": fields.integer("seed", 0, 0, 2**63 - 1),
+        "paper_compat": fields.flag("paper_compat", default=False),
+        "by_subtask": by_subtask,
+        "max_size": _largest(fields, sizes),
+    }
+    resolved = {
+        "methods": [spec.as_json() for spec in specs],
+        "sizes": list(sizes),
+        "source_models": models.source_setting(),
+        "target_models": models.target_setting(),
+        "holdout": holdout,
+        "missing": missing,
+        "group": list(group) or None,
+        **plain,
+    }
+    return Plan(
+        settings=resolved,
+        outline=outline,
+        specs=specs,
+        sizes=sizes,
+        models=models,
+        heldout=heldout,
+        group=group,
+        **plain,
+    )
+
+
+def select_plan(settings: Mapping[str, Any], outline: Outline) -> SelectPlan:
+    """Check the settings of a selection and fill in its defaults.
+
+    Parameters
+    ----------
+    settings : mapping
+        As in `POST /select`, without the matrix; null and absent mean the same.
+    outline : Outline
+
+    Raises
+    ------
+    PlanError
+        A field does not fit; `field` is its JSON pointer.
+    """
+    fields = Fields(settings, SELECT_FIELDS)
+    missing = check_choice("/missing", fields.get("missing", "error"), MISSING)
+    outline = refuse_missing(outline, missing)
+    if not outline.models or not outline.n_examples:
+        what = "examples" if outline.models else "models"
+        raise PlanError("/missing", f"{missing} leaves no {what}: each lacks a score; choose another.")
+    request = {k: fields.get(k) for k in ("method", "estimator", "options", "scored_by")}
+    spec = resolve({k: v for k, v in request.items() if v is not None}, outline, "")
+    size = fields.integer("size", None, 1, outline.n_examples)
+    _refuse_size(size, spec, outline)
+    _refuse_conditions(size, spec, outline)
+    sources = fields.ids("source_models", outline.models, least=1)
+    seed = fields.integer("seed", 0, 0, 2**63 - 1) or 0
+    resolved = {
+        **spec.as_json(),
+        "size": size,
+        "seed": seed,
+        "source_models": list(sources) or None,
+        "missing": missing,
+    }
+    del resolved["label"]
+    return SelectPlan(resolved, spec, size, seed, sources or None)
+
+
+def _largest(fields: Fields, sizes: tuple[int, ...]) -> int | None:
+    most = fields.integer("max_size", None, 1, 10**9)
+    if most is not None and most < sizes[0]:
+        raise PlanError(
+            "/max_size", f"{most} is below every size measured ({sizes[0]} and up); name smaller sizes."
+        )
+    return most
+
+
+def _refuse_size(size: int | None, spec: Spec, outline: Outline) -> None:
+    budget = spec.options.get("budget")
+    if size is None and budget is None:
+        raise PlanError("/size", f"Say how many of the {outline.n_examples} examples to select.")
+    if size is not None and budget is not None:
+        raise PlanError("/size", "A budget says how many examples; leave size or the budget out.")
+
+
+def _refuse_conditions(size: int | None, spec: Spec, outline: Outline) -> None:
+    """Conditions that no choice of this size meets, as far as the shape of the matrix tells."""
+    if size is None:
+        return
+    include, exclude = (len(spec.options.get(name) or ()) for name in ("include", "exclude"))
+    quota = spec.options.get("per_subtask") or 0
+    if include > size:
+        raise PlanError("/size", f"include names {include} examples, more than the size of {size}.")
+    if exclude > len(outline.examples) - size and exclude:
+        left = len(outline.examples) - exclude
+        raise PlanError("/size", f"exclude leaves {left} examples, fewer than the size of {size}.")
+    asked = sum(min(quota, n) for n in outline.subtask_sizes)
+    if asked > size and not exclude and outline.n_examples == sum(outline.subtask_sizes):
+        message = f"{quota} from each subtask are {asked} examples, more than the size of {size}."
+        raise PlanError("/options/per_subtask", message)
+
+
+def _refuse_tiny(outline: Outline) -> None:
+    for count, noun in ((len(outline.models), "models"), (outline.n_examples, "examples")):
+        if count < 2:
+            raise PlanError("/matrix_id", f"A comparison needs at least two {noun}; the matrix has {count}.")
+
+
+def _check_truth(fields: Fields, heldout: int) -> str:
+    truth = check_choice("/truth", fields.get("truth", TRUTHS[heldout > 0]), TRUTHS)
+    if truth == "new_items" and not heldout:
+        raise PlanError("/truth", "new_items needs examples held out; set holdout above 0.")
+    return truth

@@ -1,0 +1,175 @@
+import numpy as np
+import pytest
+
+from service.engine.comparison import (
+    Calibration,
+    Design,
+    Estimator,
+    Known,
+    Predictor,
+    Rule,
+    Selected,
+    basis,
+    compare,
+    compare_many,
+    modelled,
+    rank,
+)
+from service.engine.data.contracts import Source
+from service.engine.selection.registry import create
+from tests.engine.made import answers
+
+SCORES = answers(200, 300, seed=3)
+STRATA = (np.arange(300) // 100).astype(np.int32)
+
+
+def chosen(method, size=40, sources=60, options=None, calibration=None):
+    options = options or {}
+    fitted = create(method, options).fit(Source(SCORES[:sources], STRATA), np.random.default_rng(0))
+    subset = fitted.pick(size)
+    return Selected(method, options, subset.indices, subset.weights, STRATA, None, calibration)
+
+
+def known(selected, models=200, sources=60):
+    part = SCORES[:models].astype(float)
+    return Known(part.mean(axis=1), part[:, selected.chosen], np.arange(models) < sources)
+
+
+def test_random_selections_are_samples():
+    selected = chosen("random")
+    by = basis(selected, known(selected))
+    assert isinstance(by, Design)
+    assert (by.total, len(by.weights)) == (300, 40)
+
+
+@pytest.mark.parametrize("allocation", ["proportional", "equal"])
+@pytest.mark.parametrize("size", [1, 2, 7, 40])
+def test_stratified_selections_keep_their_weights(allocation, size):
+    selected = chosen("stratified", size, options={"allocation": allocation})
+    by = basis(selected, known(selected))
+    assert by.weights == pytest.approx(selected.weights)
+    assert by.total == 300
+
+
+def test_the_errors_of_models_without_a_part_in_the_choice_come_first():
+    selected = chosen("anchor_points", calibration=Calibration(60, 0.0, 0.5, 9.0, "cross_validation"))
+    by = basis(selected, known(selected))
+    assert isinstance(by, Estimator)
+    assert (by.calibration.models, by.calibration.measured_on) == (140, "new_models")
+
+
+def test_then_those_found_when_it_was_made_then_those_of_the_sources():
+    stored = Calibration(60, 0.0, 0.5, 9.0, "cross_validation")
+    selected = chosen("anchor_points", calibration=stored)
+    assert basis(selected, known(selected, models=69)).calibration == stored
+    selected = chosen("anchor_points")
+    found = basis(selected, known(selected, models=69)).calibration
+    assert (found.models, found.measured_on) == (60, "source_models")
+
+
+def test_models_with_missing_answers_measure_nothing():
+    selected = chosen("anchor_points")
+    about = known(selected)
+    about.answers[100:, 0] = np.nan
+    assert basis(selected, about).calibration.models == 40
+
+
+def test_differences_of_new_models_err_as_often_as_the_intervals_say():
+    selected = chosen("anchor_points")
+    by = basis(selected, known(selected, models=130))
+    about, rng, missed = known(selected, models=130), np.random.default_rng(0), []
+    for _ in range(400):
+        first, second = 130 + rng.choice(70, 2, replace=False)
+        rows = SCORES[[first, second]][:, selected.chosen].astype(float)
+        found = modelled(*rows, by, about)
+        truth = SCORES[second].mean() - SCORES[first].mean()
+        missed.append(abs(found.candidate - found.baseline - truth) > 1.96 * found.standard_error)
+    assert np.mean(missed) < 0.09
+
+
+def test_a_comparison_on_such_a_selection_goes_through():
+    selected = chosen("anchor_points")
+    about = known(selected)
+    by = basis(selected, about)
+    best, worst = np.argmax(about.scores), np.argmin(about.scores)
+    rows = about.answers[[worst, best]]
+    found = compare(*rows, Design.random(40, 300), Rule(), modelled=modelled(*rows, by, about))
+    assert (found.verdict, found.interval_method, found.n_benchmark) == ("pass", "model", 300)
+
+
+def test_many_candidates_on_such_a_selection_are_ranked_by_its_estimates():
+    selected = chosen("anchor_points")
+    about = known(selected)
+    by = basis(selected, about)
+    rows = about.answers[np.argsort(about.scores)[[0, 100, 198, 199]]]
+    found = compare_many(rows[0], rows[1:], Design.random(40, 300), Rule(), estimator=by, known=about)
+    ordered = sorted(rows @ by.coefficients, reverse=True)
+    assert [place.score for place in found.ranking.models] == pytest.approx(ordered)
+    assert found.comparisons[2].verdict == "pass"
+    assert found.comparisons[2].interval_method == "model"
+    assert found.ranking.models[-1].rank_interval[0] > 2
+    realised = rank(rows, Design.random(40, 300), truth="full_benchmark", estimator=by)
+    assert realised.separable_pairs >= found.ranking.separable_pairs
+
+
+def test_ranks_by_an_estimator_are_hardly_ever_wrong():
+    """Joint: the true rank of every one of ten new models within its interval."""
+    selected = chosen("anchor_points")
+    about = known(selected, models=130)
+    by, rng, held = basis(selected, about), np.random.default_rng(0), []
+    for _ in range(150):
+        rows = 130 + rng.choice(70, 10, replace=False)
+        found = rank(
+            SCORES[rows][:, selected.chosen].astype(float), Design.random(40, 300),
+            truth="full_benchmark", estimator=by,
+        )  # fmt: skip
+        full = SCORES[rows].mean(axis=1)
+        ranks = {place.model: place.rank_interval for place in found.models}
+        held.append(all(low <= 1 + (full > full[m]).sum() <= high for m, (low, high) in ranks.items()))
+    assert np.mean(held) > 0.9
+
+
+def test_a_predictor_is_a_model_whatever_drew_the_examples():
+    drawn = chosen("random")
+    predictor = Predictor(drawn.weights * 0.5, 0.25, 0.04)
+    selected = Selected("random", {}, drawn.chosen, drawn.weights, STRATA, predictor)
+    by = basis(selected, known(selected, models=60))
+    assert isinstance(by, Estimator)
+    assert (by.intercept, by.calibration.deviation) == (0.25, 0.04)
+    assert by.calibration.measured_on == "posterior"
+    rows = SCORES[:60][:, drawn.chosen].astype(float)
+    first, second = np.triu_indices(60, 1)
+    movement = np.abs(rows[first] - rows[second]).mean()
+    assert by.calibration.difference_error(movement, 10**9) == pytest.approx(2**0.5 * 0.04)
+
+
+def test_ranks_and_comparisons_on_such_a_selection_speak_of_the_same_differences():
+    """A predictor's coefficients need not sum to 1, and some answers are missing."""
+    selected = chosen("anchor_points")
+    about = known(selected)
+    by = Estimator(selected.weights * 0.8, Calibration(50, 0.0, 0.03, 60.0, "cross_validation"), 0.1)
+    rows = about.answers[np.argsort(about.scores)[[100, 0, 120, 199]]]
+    rows[2, :3] = np.nan
+    found = compare_many(rows[0], rows[1:], Design.random(40, 300), Rule(), estimator=by, known=about)
+    best = found.ranking.models[0]
+    places = {place.model: place for place in found.ranking.models}
+    for at, pair in enumerate(found.comparisons, start=1):
+        assert places[at].score == pytest.approx(pair.candidate_score)
+        assert places[at].difference_from_best == pytest.approx(pair.candidate_score - best.score)
+        assert places[at].win_rate < 1
+    two = rank(rows[[0, 3]], Design.random(40, 300), estimator=by, known=about)
+    alone = compare(
+        rows[3], rows[0], Design.random(40, 300), Rule(), modelled=modelled(rows[3], rows[0], by, about)
+    )
+    assert two.models[1].difference_from_best_interval == pytest.approx(alone.interval)
+
+
+@pytest.mark.parametrize(("first", "second"), [(0, 0), (0, 1), (1, 0)])
+def test_equal_and_opposite_answers_still_tell_how_many_examples_it_takes(first, second):
+    selected = chosen("anchor_points")
+    about = known(selected)
+    by = basis(selected, about)
+    rows = np.full((2, 40), [[first], [second]], dtype=float)
+    found = compare(*rows, Design.random(40, 300), Rule(margin=0.02), modelled=modelled(*rows, by, about))
+    assert 0 < found.effective_size < 300
+    assert 1 <= found.gate.examples_needed < 20_000
