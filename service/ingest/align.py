@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.engine.data.matrix import Matrix
-from service.ingest.faults import listed, refuse
+from service.ingest.refusals import listed, refuse
 from service.ingest.upload import NOT_RUN, SCORED, ModelReport, Upload
 
 

@@ -14,8 +14,8 @@ from typing import IO, TYPE_CHECKING, cast
 import pyarrow as pa
 
 from service.core.errors import TooLarge
-from service.ingest.faults import quoted, refuse
 from service.ingest.options import Limits
+from service.ingest.refusals import quoted, refuse
 from service.ingest.streams import BROKEN, broken
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.ingest import ids
-from service.ingest.faults import refuse
 from service.ingest.options import Limits
+from service.ingest.refusals import refuse
 
 
 def per_example(subtasks: object, examples: Sequence[str], limits: Limits) -> list[str]:

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.ingest.context import Context
-from service.ingest.faults import quoted
 from service.ingest.options import Scale
 from service.ingest.records import Block, Floats
+from service.ingest.refusals import quoted
 from service.ingest.upload import SCORED, Grid
 
 ROUNDING = 5e-4

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Literal
 
-from service.ingest.faults import listed, quoted, refuse
 from service.ingest.options import Options
+from service.ingest.refusals import listed, quoted, refuse
 
 MODEL = frozenset(
     {"model", "models", "model_name", "model_id", "modelname", "subject_id", "subject", "system"}

@@ -13,9 +13,9 @@ import ijson
 import orjson
 
 from service.core.errors import TooLarge
-from service.ingest import strict
-from service.ingest.faults import refuse
+from service.ingest import strict_json
 from service.ingest.options import Limits
+from service.ingest.refusals import refuse
 from service.ingest.source import File
 from service.ingest.streams import CHUNK, too_large_document
 
@@ -61,7 +61,7 @@ def records(file: File, limits: Limits, watched: Sequence[str] | None = None) ->
             raise refuse(f"{place}: this is no JSON object", "json_line", [(place, "no object")])
         sampled = number <= _SEARCHED or number % _EVERY == 0
         if quoted is None or (sampled and max(map(line.count, quoted), default=0) > 1):
-            strict.check_keys(line, record, f"{file.name}, line {number}")
+            strict_json.check_keys(line, record, f"{file.name}, line {number}")
         yield number, record
 
 
@@ -96,7 +96,7 @@ def parse(data: bytes, name: str) -> object:
     """The document in these bytes; NaN counts as null, a key twice is refused."""
     data = data.removeprefix(_BOM)
     value = _parsed(data, name)
-    strict.check_keys(data, value, name)
+    strict_json.check_keys(data, value, name)
     return value
 
 
@@ -174,11 +174,11 @@ def _parsed(data: bytes, place: str) -> object:
     except orjson.JSONDecodeError as error:
         clean = without_nan(data)
         if clean == data:
-            raise strict.broken(data, place, error) from None
+            raise strict_json.broken(data, place, error) from None
     try:
         return orjson.loads(clean)
     except orjson.JSONDecodeError as error:
-        raise strict.broken(clean, place, error) from None
+        raise strict_json.broken(clean, place, error) from None
 
 
 def without_nan(data: bytes) -> bytes:

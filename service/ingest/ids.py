@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from service.ingest.faults import quoted, refuse
 from service.ingest.options import Limits
+from service.ingest.refusals import quoted, refuse
 
 Place = Callable[[int], str]
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")

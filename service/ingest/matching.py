@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.ingest.context import Context
-from service.ingest.faults import listed, quoted, refuse
 from service.ingest.records import Block
+from service.ingest.refusals import listed, quoted, refuse
 from service.ingest.upload import Grid
 
 FOREIGN = 0.05

@@ -6,7 +6,7 @@ import hashlib
 import posixpath
 
 from service.ingest.context import Context
-from service.ingest.faults import quoted, refuse
+from service.ingest.refusals import quoted, refuse
 from service.ingest.source import File
 
 _SHORT = 120

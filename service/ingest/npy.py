@@ -11,7 +11,7 @@ from numpy.lib import format as npy_format
 from numpy.typing import NDArray
 
 from service.core.errors import Problem, TooLarge
-from service.ingest.faults import refuse
+from service.ingest.refusals import refuse
 
 Array = NDArray[np.generic]
 MAGIC = b"\x93NUMPY"

@@ -8,13 +8,13 @@ from typing import BinaryIO
 import numpy as np
 
 from service.ingest import registry
-from service.ingest.assemble import assemble
 from service.ingest.context import Context
-from service.ingest.faults import listed, quoted, refuse
-from service.ingest.finish import finish
+from service.ingest.grid import assemble
 from service.ingest.options import Limits, Options
 from service.ingest.records import Block, blocks_of
+from service.ingest.refusals import listed, quoted, refuse
 from service.ingest.source import File, unpacked
+from service.ingest.to_matrix import finish
 from service.ingest.upload import Grid, Upload
 
 

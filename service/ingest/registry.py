@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from service.core.errors import Fault, InvalidRequest, UnsupportedMedia
 from service.ingest.context import Context
-from service.ingest.faults import listed, refuse
+from service.ingest.detect_format import Head
 from service.ingest.readers import (
     alpaca_eval,
     bfcl,
@@ -32,7 +32,7 @@ from service.ingest.readers import (
     terminal_bench,
 )
 from service.ingest.records import Block
-from service.ingest.sniff import Head
+from service.ingest.refusals import listed, refuse
 from service.ingest.source import File
 from service.ingest.upload import Grid
 

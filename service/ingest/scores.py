@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from service.core.errors import InvalidUpload
 from service.engine.data.matrix import Scores
-from service.ingest.faults import SHOWN, many, quoted, refuse
 from service.ingest.options import Options, Scale
+from service.ingest.refusals import SHOWN, many, quoted, refuse
 from service.ingest.upload import SCORED, UNSCORED
 
 EMPTY = ("", "NA", "null")

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 from service.ingest import archives
-from service.ingest.faults import refuse
 from service.ingest.options import Limits
+from service.ingest.refusals import refuse
 from service.ingest.streams import GZIP, ZSTD, Budget, kept, metered, spool
 
 HEAD = 1 << 20

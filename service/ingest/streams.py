@@ -15,8 +15,8 @@ from typing import IO, TYPE_CHECKING, BinaryIO, cast
 import pyarrow as pa
 
 from service.core.errors import TooLarge
-from service.ingest.faults import refuse
 from service.ingest.options import Limits
+from service.ingest.refusals import refuse
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.core.errors import InvalidUpload
-from service.ingest import strict
+from service.ingest import strict_json
 from tests.ingest.helpers import load, refused
 
 GOOD = {"models": ["b", "a"], "examples": ["q2", "q1"], "scores": [[1, 0], [0.5, None]]}
@@ -123,7 +123,7 @@ JSON = st.recursive(
 
 @given(JSON)
 def test_strict_json_reads_what_has_no_key_twice(value: object) -> None:
-    assert strict.loads(orjson.dumps(value), "x") == value
+    assert strict_json.loads(orjson.dumps(value), "x") == value
 
 
 @given(JSON, st.text(max_size=3))
@@ -131,7 +131,7 @@ def test_strict_json_finds_a_key_twice_at_any_depth(value: object, key: str) -> 
     inside = b"{%b:1,%b:2}" % (orjson.dumps(key), orjson.dumps(key))
     text = b'{"outer":[%b,{"x":%b}]}' % (orjson.dumps(value), inside)
     with pytest.raises(InvalidUpload, match="occurs twice"):
-        strict.loads(text, "x")
+        strict_json.loads(text, "x")
 
 
 def test_other_names_for_the_fields() -> None:

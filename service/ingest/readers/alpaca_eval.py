@@ -9,13 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from service.ingest import choose, documents, names
+from service.ingest import documents, metric_choice, names
 from service.ingest.answers import Answers, number
 from service.ingest.context import Context
+from service.ingest.detect_format import Head
 from service.ingest.documents import mapping
-from service.ingest.faults import refuse
 from service.ingest.records import Block
-from service.ingest.sniff import Head
+from service.ingest.refusals import refuse
 from service.ingest.source import File
 
 _DRAW = 0.5
@@ -49,7 +49,7 @@ def read(file: File, context: Context) -> Iterator[Block]:
     if not found:
         raise refuse(f"{file.name} holds no annotations", "no_rows")
     context.warn("preferences from 1 (baseline) to 2 (model) are read as 0 to 1, draws as 0.5")
-    annotator = choose.one(list(found), context.options.filter, "filter", f"{file.name} (annotators)")
+    annotator = metric_choice.one(list(found), context.options.filter, "filter", f"{file.name} (annotators)")
     for model, answers in found[annotator].items():
         block = answers.block(model, file.name)
         block.scaled = True

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from service.ingest import documents, names
 from service.ingest.answers import Answers
 from service.ingest.context import Context
-from service.ingest.faults import refuse
+from service.ingest.detect_format import Head
 from service.ingest.records import Block
-from service.ingest.sniff import Head
+from service.ingest.refusals import refuse
 from service.ingest.source import File
 
 _NAME = re.compile(r"(?:BFCL_v\d+_)?(?P<category>.+)_score\.json$")

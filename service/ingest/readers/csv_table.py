@@ -14,13 +14,13 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 
 from service.core.errors import InvalidUpload, TooLarge
-from service.ingest import columns, long, scores, wide
+from service.ingest import columns, long_table, scores, wide_table
 from service.ingest.columns import Wide
 from service.ingest.context import Context
-from service.ingest.faults import listed, refuse
+from service.ingest.detect_format import Head
 from service.ingest.options import Limits
 from service.ingest.records import Block
-from service.ingest.sniff import Head
+from service.ingest.refusals import listed, refuse
 from service.ingest.source import File
 from service.ingest.upload import Grid
 
@@ -70,8 +70,8 @@ def read(file: File, context: Context) -> Grid | Iterable[Block]:
     roles = columns.long(header.names, context.options)
     if roles is not None:
         table = _texts(file, header, context.limits)
-        coded = {name: long.coded(table.column(header.names.index(name))) for name in roles.used}
-        return long.blocks(coded, roles, file.name, lambda i: f"{file.name}, row {i + 2}", context)
+        coded = {name: long_table.coded(table.column(header.names.index(name))) for name in roles.used}
+        return long_table.blocks(coded, roles, file.name, lambda i: f"{file.name}, row {i + 2}", context)
     return _wide(file, header, context)
 
 
@@ -82,7 +82,9 @@ def _wide(file: File, header: Header, context: Context) -> Grid:
     table = _table(file, header, roles, context.limits)
     if not table.num_rows:
         raise _no_rows(file)
-    return wide.grid(table, header.names, roles, lambda i: f"row {i + 2}", context.options, context.limits)
+    return wide_table.grid(
+        table, header.names, roles, lambda i: f"row {i + 2}", context.options, context.limits
+    )
 
 
 def _texts(file: File, header: Header, limits: Limits) -> pa.Table:

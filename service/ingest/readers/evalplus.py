@@ -5,13 +5,13 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterator, Sequence
 
-from service.ingest import choose, documents, names
+from service.ingest import documents, metric_choice, names
 from service.ingest.answers import Answers
 from service.ingest.context import Context
+from service.ingest.detect_format import Head
 from service.ingest.documents import Record, mapping, sequence
-from service.ingest.faults import refuse
 from service.ingest.records import Block
-from service.ingest.sniff import Head
+from service.ingest.refusals import refuse
 from service.ingest.source import File
 
 _SUFFIXES = ("_eval_results.json", ".eval_results.json", "-eval_results.json")
@@ -47,7 +47,7 @@ def read(file: File, context: Context) -> Iterator[Block]:
     tasks = mapping(document.get("eval"))
     verdicts = {task: _verdicts(task, value, file) for task, value in tasks.items()}
     both = any(plus is not None for pairs in verdicts.values() for _, plus in pairs)
-    metric = choose.one(
+    metric = metric_choice.one(
         ["plus", "base"] if both else ["base"],
         context.options.metric or ("plus", "base"),
         "metric",

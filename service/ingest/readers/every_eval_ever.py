@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from service.ingest import choose, documents, names
+from service.ingest import documents, metric_choice, names
 from service.ingest.answers import Answers, is_scalar, number
 from service.ingest.context import Context
+from service.ingest.detect_format import Head
 from service.ingest.documents import Record, mapping, sequence
-from service.ingest.faults import refuse
 from service.ingest.records import Block
-from service.ingest.sniff import Head
+from service.ingest.refusals import refuse
 from service.ingest.source import File
 
 _METRICS = ("score", "is_correct")
@@ -78,7 +78,7 @@ def _add(
     ]
     if not isinstance(sample, str | int) or not candidates:
         raise refuse(f"{place} has no sample_id or no evaluation.score", "record", [(place, "incomplete")])
-    metric = choose.one(candidates, context.options.metric or _METRICS, "metric", place)
+    metric = metric_choice.one(candidates, context.options.metric or _METRICS, "metric", place)
     value = number(evaluation[metric], context.options)
     if metric == "score" and result is not None and context.options.scale is None:
         value = _fraction(value, result, place, context)

@@ -14,15 +14,15 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from service.ingest import choose, documents, names
+from service.ingest import documents, metric_choice, names
 from service.ingest.answers import Answers
 from service.ingest.context import Context
+from service.ingest.detect_format import Head
 from service.ingest.documents import Record, mapping, sequence
-from service.ingest.faults import refuse
 from service.ingest.readers import helm_choices
 from service.ingest.readers.helm_choices import Key
 from service.ingest.records import Block
-from service.ingest.sniff import Head
+from service.ingest.refusals import refuse
 from service.ingest.source import File
 
 _BOOKKEEPING = re.compile(
@@ -66,7 +66,7 @@ def read(file: File, context: Context) -> Iterator[Block]:
     for row, item in enumerate(documents.elements(file, context.limits), start=1):
         stats.add(mapping(item), row)
     candidates = list(stats.scored)
-    metric = choose.one(candidates, context.options.metric, "metric", f"{file.name} ({task})", _HINT)
+    metric = metric_choice.one(candidates, context.options.metric, "metric", f"{file.name} ({task})", _HINT)
     told = mapping(spec.get("adapter_spec")).get("model") or _model_in(posixpath.dirname(file.name))
     answers = stats.answers(task, metric, helm_choices.confidences(file, context))
     block = answers.block(names.model(file, context, told), file.name, task=task)

@@ -9,10 +9,10 @@ from typing import Protocol
 
 from service.ingest import documents
 from service.ingest.archives import Zip
+from service.ingest.detect_format import Head
 from service.ingest.documents import Record, mapping, sequence
-from service.ingest.faults import quoted, refuse
 from service.ingest.options import Limits
-from service.ingest.sniff import Head
+from service.ingest.refusals import quoted, refuse
 from service.ingest.source import File
 
 VERSIONS = (1, 2)

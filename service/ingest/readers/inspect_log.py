@@ -11,16 +11,16 @@ import posixpath
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from service.ingest import choose, names
+from service.ingest import metric_choice, names
 from service.ingest.answers import ERRORED, NOT_RUN, Answers, number
 from service.ingest.context import Context
+from service.ingest.detect_format import Head
 from service.ingest.documents import Record, mapping, sequence
-from service.ingest.faults import quoted, refuse
 from service.ingest.options import Options
 from service.ingest.readers import inspect_files
 from service.ingest.readers.inspect_files import Log
 from service.ingest.records import Block
-from service.ingest.sniff import Head
+from service.ingest.refusals import quoted, refuse
 from service.ingest.source import File
 
 _VALUES = {"c": 1.0, "p": 0.5, "i": 0.0, "n": math.nan, "yes": 1.0, "no": 0.0}
@@ -63,7 +63,7 @@ def read(file: File, context: Context) -> Iterator[Block]:
 
 def _block(samples: _Samples, log: Log, task: str, file: File, context: Context) -> Block:
     place = f"{file.name} (task {quoted(task)})"
-    scorer = choose.one(list(samples.values), context.options.metric, "metric", place, _hint(log))
+    scorer = metric_choice.one(list(samples.values), context.options.metric, "metric", place, _hint(log))
     answers = samples.answers(scorer)
     # Of a sample that never ran nobody knows the subtask.
     for name in sorted(log.planned - set(samples.ids)) if not answers.subtasks else ():

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping
 
 import pyarrow as pa
 
-from service.ingest import columns, ids, long, scores, strict, wide
+from service.ingest import columns, ids, long_table, scores, strict_json, wide_table
 from service.ingest.context import Context
+from service.ingest.detect_format import Head
 from service.ingest.documents import Record
-from service.ingest.faults import listed, refuse
 from service.ingest.readers import json_matrix
 from service.ingest.records import Block
-from service.ingest.sniff import Head
+from service.ingest.refusals import listed, refuse
 from service.ingest.source import File
 from service.ingest.streams import too_large_document
 from service.ingest.upload import Grid
@@ -35,7 +35,7 @@ def read(file: File, context: Context) -> Grid | Iterable[Block]:
         data = stream.read(context.limits.document + 1)
     if len(data) > context.limits.document:
         raise too_large_document(file.name, context.limits)
-    document = strict.loads(data, file.name)
+    document = strict_json.loads(data, file.name)
     if json_matrix.matches(document):
         return json_matrix.from_object(document, context.options, context.limits)
     if isinstance(document, list) and document and all(isinstance(item, dict) for item in document):
@@ -55,8 +55,8 @@ def _records(records: list[Record], name: str, context: Context) -> Grid | Itera
     names = list(dict.fromkeys(key for record in records for key in record))
     roles = columns.long(names, context.options)
     if roles is not None:
-        table = long.columns_of(enumerate(records), roles.used)
-        return long.blocks(table, roles, name, lambda i: f"{name}: /{i}", context)
+        table = long_table.columns_of(enumerate(records), roles.used)
+        return long_table.blocks(table, roles, name, lambda i: f"{name}: /{i}", context)
     found = columns.wide(names, context.options)
     text = {str(k): _column(records, key) for k, key in enumerate(names)}
     if found.ids is not None:
@@ -64,7 +64,7 @@ def _records(records: list[Record], name: str, context: Context) -> Grid | Itera
             [r.get(names[found.ids]) for r in records], found.rows_are, _place, context.limits
         )
         text[str(found.ids)] = pa.array(settled, pa.string())
-    return wide.grid(pa.table(text), names, found, _place, context.options, context.limits)
+    return wide_table.grid(pa.table(text), names, found, _place, context.options, context.limits)
 
 
 def _place(i: int) -> str:
@@ -92,4 +92,6 @@ def _nested(document: Mapping[str, Mapping[str, object]], context: Context) -> G
     models_outside = context.options.orientation == "models_as_rows"
     roles = columns.Wide(0, True, "model" if models_outside else "example", (), None, None)
     outer = list(document)
-    return wide.grid(pa.table(text), names, roles, lambda i: f"/{outer[i]}", context.options, context.limits)
+    return wide_table.grid(
+        pa.table(text), names, roles, lambda i: f"/{outer[i]}", context.options, context.limits
+    )

@@ -7,11 +7,11 @@ from itertools import chain
 
 import numpy as np
 
-from service.ingest import columns, documents, long, scores
+from service.ingest import columns, documents, long_table, scores
 from service.ingest.context import Context
-from service.ingest.faults import listed, refuse
+from service.ingest.detect_format import Head
 from service.ingest.records import Block
-from service.ingest.sniff import Head
+from service.ingest.refusals import listed, refuse
 from service.ingest.source import File
 
 
@@ -46,8 +46,8 @@ def read(file: File, context: Context) -> Iterable[Block]:
             numbers.append(number)
             yield number, record
 
-    table = long.columns_of(noted(), roles.used)
-    return long.blocks(table, roles, file.name, lambda i: f"{file.name}, line {numbers[i]}", context)
+    table = long_table.columns_of(noted(), roles.used)
+    return long_table.blocks(table, roles, file.name, lambda i: f"{file.name}, line {numbers[i]}", context)
 
 
 def matches_py_irt(head: Head) -> bool:

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from service.ingest import ids, scores, strict
+from service.ingest import ids, scores, strict_json
 from service.ingest.arrays import confidences, embeddings, per_example, shaped
-from service.ingest.faults import listed, refuse
 from service.ingest.options import Limits, Options
+from service.ingest.refusals import listed, refuse
 from service.ingest.upload import Grid
 
 REQUIRED = frozenset({"models", "examples", "scores"})
@@ -122,7 +122,7 @@ def _array(rows: list[list[Any]]) -> NDArray[np.generic]:
 def _text(cell: object) -> str:
     if cell is None:
         return ""
-    return cell if isinstance(cell, str) else strict.dumps(cell)
+    return cell if isinstance(cell, str) else strict_json.dumps(cell)
 
 
 def _floats(rows: list[Any], field: str) -> NDArray[np.float64]:

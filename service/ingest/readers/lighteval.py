@@ -15,14 +15,14 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from service.ingest import choose, names
+from service.ingest import metric_choice, names
 from service.ingest.answers import Answers, is_scalar, number, right_choice
 from service.ingest.context import Context
+from service.ingest.detect_format import Head
 from service.ingest.documents import Record, mapping
-from service.ingest.faults import quoted, refuse
 from service.ingest.readers.parquet import opened, rows
 from service.ingest.records import Block
-from service.ingest.sniff import Head
+from service.ingest.refusals import quoted, refuse
 from service.ingest.source import File
 
 _DETAILS = re.compile(r"details_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT.*)\.parquet$")
@@ -64,7 +64,9 @@ def read(file: File, context: Context) -> Iterator[Block]:
         metrics = _metrics(record, file, row)
         if metric is None:
             candidates = [name for name, value in metrics.items() if is_scalar(value)]
-            metric = choose.one(candidates, context.options.metric, "metric", f"{file.name} ({quoted(task)})")
+            metric = metric_choice.one(
+                candidates, context.options.metric, "metric", f"{file.name} ({quoted(task)})"
+            )
         _add(answers, record, metrics.get(metric), task, row, context)
     if task is None or metric is None:
         raise refuse(f"{file.name} has no rows", "no_rows")

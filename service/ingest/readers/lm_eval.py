@@ -10,17 +10,17 @@ from array import array
 from collections.abc import Iterator
 
 from service.core.errors import InvalidUpload
-from service.ingest import choose, documents, names
+from service.ingest import documents, metric_choice, names
 from service.ingest.answers import Answers, is_scalar, number
 from service.ingest.context import Context
+from service.ingest.detect_format import Head
 from service.ingest.documents import Record
-from service.ingest.faults import quoted, refuse
 from service.ingest.options import Options
 from service.ingest.readers import lm_eval_results
 from service.ingest.readers.lm_eval_choices import Choices
 from service.ingest.readers.lm_eval_results import Run
 from service.ingest.records import Block
-from service.ingest.sniff import Head
+from service.ingest.refusals import quoted, refuse
 from service.ingest.source import File
 
 _RECORD = frozenset(
@@ -77,7 +77,7 @@ def read(file: File, context: Context) -> Iterator[Block]:
     if not filters:
         raise refuse(f"{file.name} holds no records", "no_rows")
     unnamed = any(name.startswith("#") for name in filters)
-    chosen = choose.one(
+    chosen = metric_choice.one(
         list(filters),
         (*context.options.filter, "none", "#1") if len(filters) == 1 else context.options.filter,
         "filter",
@@ -157,7 +157,7 @@ def _metric(record: Record, run: Run, file: File, context: Context) -> str:
     candidates = [
         k for k in keys if isinstance(k, str) and k in record and k != "bypass" and is_scalar(record[k])
     ]
-    return choose.one(candidates, context.options.metric, "metric", _label(file, run), _HINT)
+    return metric_choice.one(candidates, context.options.metric, "metric", _label(file, run), _HINT)
 
 
 def _is_prompt(key: str) -> bool:

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 
 from service.ingest import documents
 from service.ingest.context import Context
+from service.ingest.detect_format import Head
 from service.ingest.documents import Record, mapping, sequence
-from service.ingest.faults import quoted, refuse
-from service.ingest.sniff import Head
+from service.ingest.refusals import quoted, refuse
 from service.ingest.source import File
 
 _SAMPLES = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT[-\d.:]+)\.jsonl?$")

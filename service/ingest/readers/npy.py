@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from service.ingest import npy, scores
 from service.ingest.context import Context
-from service.ingest.faults import refuse
-from service.ingest.sniff import Head
+from service.ingest.detect_format import Head
+from service.ingest.refusals import refuse
 from service.ingest.source import File
 from service.ingest.streams import too_large_document
 from service.ingest.upload import Grid

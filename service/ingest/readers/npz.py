@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 from service.ingest import arrays, ids, npy, scores
 from service.ingest.archives import Zip
 from service.ingest.context import Context
-from service.ingest.faults import listed, refuse
+from service.ingest.detect_format import Head
 from service.ingest.options import Limits
 from service.ingest.readers.npy import bare
-from service.ingest.sniff import Head
+from service.ingest.refusals import listed, refuse
 from service.ingest.source import File
 from service.ingest.upload import Grid
 

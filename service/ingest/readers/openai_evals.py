@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from service.ingest import choose, documents, names
+from service.ingest import documents, metric_choice, names
 from service.ingest.answers import ERRORED, Answers, is_scalar, number
 from service.ingest.context import Context
+from service.ingest.detect_format import Head
 from service.ingest.documents import Record, mapping, sequence
-from service.ingest.faults import quoted, refuse
 from service.ingest.records import Block
-from service.ingest.sniff import Head
+from service.ingest.refusals import quoted, refuse
 from service.ingest.source import File
 
 _MATCH = "match"
@@ -47,7 +47,9 @@ def read(file: File, context: Context) -> Iterator[Block]:
         raise refuse(f"{file.name} has no spec on its first line", "no_spec")
     task = str(spec.get("eval_name") or "eval")
     context.tasks.append(task)
-    metric = choose.one(list(scored), context.options.metric, "metric", f"{file.name} ({quoted(task)})")
+    metric = metric_choice.one(
+        list(scored), context.options.metric, "metric", f"{file.name} ({quoted(task)})"
+    )
     answers = _answers(scored[metric], seen, task)
     functions = [name for name in sequence(spec.get("completion_fns")) if isinstance(name, str)]
     block = answers.block(names.model(file, context, "+".join(functions)), file.name, task=task, unit="line")

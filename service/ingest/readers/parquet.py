@@ -12,12 +12,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from service.core.errors import InvalidUpload, TooLarge
-from service.ingest import arrays, columns, long, wide
+from service.ingest import arrays, columns, long_table, wide_table
 from service.ingest.context import Context
-from service.ingest.faults import quoted, refuse
+from service.ingest.detect_format import PARQUET, UNREADABLE, Head
 from service.ingest.options import Limits
 from service.ingest.records import Block
-from service.ingest.sniff import PARQUET, UNREADABLE, Head
+from service.ingest.refusals import quoted, refuse
 from service.ingest.source import File
 from service.ingest.upload import Grid
 
@@ -58,10 +58,10 @@ def _long(table: pa.Table, roles: columns.Long, file: File, context: Context) ->
         if name in (roles.model, roles.example):
             column = _whole_numbers(column, name, context)
         try:
-            coded[name] = long.coded(column)
+            coded[name] = long_table.coded(column)
         except pa.ArrowException:
             raise _no_text(name, column) from None
-    return long.blocks(coded, roles, file.name, lambda i: f"{file.name}, row {i + 1}", context)
+    return long_table.blocks(coded, roles, file.name, lambda i: f"{file.name}, row {i + 1}", context)
 
 
 @contextlib.contextmanager
@@ -122,7 +122,7 @@ def _wide(table: pa.Table, file: File, context: Context) -> Grid:
         _text(column, names[i], context) if i in texts else found[i] for i, column in enumerate(table.columns)
     ]
     plain = pa.table(fields, names=[str(i) for i in range(len(names))])
-    grid = wide.grid(plain, names, roles, lambda i: f"row {i + 1}", context.options, context.limits)
+    grid = wide_table.grid(plain, names, roles, lambda i: f"row {i + 1}", context.options, context.limits)
     if embeddings is not None:
         grid.embeddings = arrays.embeddings(embeddings, len(grid.examples))
     return grid

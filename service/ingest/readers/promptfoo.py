@@ -11,13 +11,13 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import NamedTuple
 
-from service.ingest import choose, documents, names
+from service.ingest import documents, metric_choice, names
 from service.ingest.answers import ERRORED, UNSCORED, Answers, number
 from service.ingest.context import Context
+from service.ingest.detect_format import Head
 from service.ingest.documents import Record, mapping, sequence
-from service.ingest.faults import refuse
 from service.ingest.records import Block
-from service.ingest.sniff import Head
+from service.ingest.refusals import refuse
 from service.ingest.source import File
 
 _INFRASTRUCTURE = 2
@@ -65,7 +65,7 @@ def read(file: File, context: Context) -> Iterator[Block]:
     if not differ:
         candidates.remove("score")
     wanted = context.options.metric or (() if differ else ("pass",))
-    metric = choose.one(candidates, wanted, "metric", file.name)
+    metric = metric_choice.one(candidates, wanted, "metric", file.name)
     found: dict[str, Answers] = {}
     for row in rows:
         model = row.provider if len(prompts) == 1 else f"{row.provider} | {row.prompt}"

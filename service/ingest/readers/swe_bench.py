@@ -14,10 +14,10 @@ from collections.abc import Iterator, Mapping
 from service.ingest import documents, names
 from service.ingest.answers import ERRORED, NOT_RUN, Answers
 from service.ingest.context import Context
+from service.ingest.detect_format import Head
 from service.ingest.documents import Record, mapping, sequence
-from service.ingest.faults import refuse
 from service.ingest.records import Block
-from service.ingest.sniff import Head
+from service.ingest.refusals import refuse
 from service.ingest.source import File
 
 _STEM = re.compile(r"(?P<model>.+?)(__results|\.[^.]+)?\.json$")

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from service.ingest import documents, names
 from service.ingest.answers import ERRORED, Answers
 from service.ingest.context import Context
+from service.ingest.detect_format import Head
 from service.ingest.documents import mapping
-from service.ingest.faults import refuse
 from service.ingest.records import Block
-from service.ingest.sniff import Head
+from service.ingest.refusals import refuse
 from service.ingest.source import File
 
 

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from service.core.errors import InvalidUpload
 from service.ingest import ids, scores
 from service.ingest.columns import Wide
-from service.ingest.faults import listed, quoted, refuse
 from service.ingest.options import Limits, Options
+from service.ingest.refusals import listed, quoted, refuse
 from service.ingest.upload import Grid
 
 RowName = Callable[[int], str]

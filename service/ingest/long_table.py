@@ -12,11 +12,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from service.ingest import choose, scores
+from service.ingest import metric_choice, scores
 from service.ingest.columns import Long
 from service.ingest.context import Context
-from service.ingest.faults import quoted, refuse
 from service.ingest.records import Block, Place
+from service.ingest.refusals import quoted, refuse
 
 Codes = NDArray[np.int64]
 
@@ -133,7 +133,7 @@ def _chosen_rows(table: Mapping[str, Coded], roles: Long, source: str, context: 
             words, codes = table[column]
             present = [words[k] for k in np.unique(codes[rows]).tolist() if k >= 0]
             if present:
-                rows = rows[codes[rows] == words.index(choose.one(present, wanted, kind, source))]
+                rows = rows[codes[rows] == words.index(metric_choice.one(present, wanted, kind, source))]
     return rows
 
 

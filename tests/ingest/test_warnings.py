@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from service.engine.data.matrix import Matrix
-from service.ingest import look
+from service.ingest import warnings
 
 
 def build(scores: object, missing: object = None) -> Matrix:
@@ -26,35 +26,35 @@ def spread(
 
 
 def test_clean_data_says_nothing() -> None:
-    assert look.warnings(build(spread(np.random.default_rng(1))), None) == []
+    assert warnings.warnings(build(spread(np.random.default_rng(1))), None) == []
 
 
 def test_constant_examples() -> None:
     scores = spread(np.random.default_rng(1))
     scores[:, 3], scores[:, 5] = 1, 0
-    (text,) = look.warnings(build(scores), None)
+    (text,) = warnings.warnings(build(scores), None)
     assert text.startswith("examples with one and the same score for all models: 2 of 60 ('q003', 'q005')")
-    assert look.warnings(build(scores[:1]), None) == []
+    assert warnings.warnings(build(scores[:1]), None) == []
 
 
 def test_identical_models() -> None:
     scores = spread(np.random.default_rng(1))
     scores[7] = scores[2]
     scores[9] = scores[2]
-    (text,) = look.warnings(build(scores), None)
+    (text,) = warnings.warnings(build(scores), None)
     assert text.startswith("models with exactly the scores of another: 2 ('m002' = 'm007' = 'm009')")
 
 
 def test_mislabelled_examples() -> None:
     scores = spread(np.random.default_rng(1))
     scores[:, 11] = 1 - scores[:, 11]
-    (text,) = look.warnings(build(scores), None)
+    (text,) = warnings.warnings(build(scores), None)
     assert text.startswith("examples that go against the rest: 1 (negative item–rest correlation: 'q011')")
 
 
 def test_noise_is_not_called_mislabelled() -> None:
     alarms = sum(
-        bool(look.warnings(build(np.random.default_rng(s).integers(0, 2, (50, 200))), None))
+        bool(warnings.warnings(build(np.random.default_rng(s).integers(0, 2, (50, 200))), None))
         for s in range(40)
     )
     assert alarms <= 6
@@ -65,6 +65,6 @@ def test_coverage_and_repeated_content() -> None:
     missing = np.zeros(scores.shape, dtype=bool)
     missing[4, :31] = True
     missing[5, :30] = True
-    texts = look.warnings(build(scores, missing), ["h"] * 3 + [f"h{i}" for i in range(57)])
+    texts = warnings.warnings(build(scores, missing), ["h"] * 3 + [f"h{i}" for i in range(57)])
     assert "examples with the content of another under another id: 2 of 60" in texts
     assert any("less than half of the examples: 'm004';" in text for text in texts)

@@ -9,7 +9,7 @@ import numpy as np
 from service.engine.data.item_rest import doubtful, item_rest
 from service.engine.data.matrix import Matrix
 from service.engine.data.summary import identical_models
-from service.ingest.faults import listed, quoted
+from service.ingest.refusals import listed, quoted
 
 COVERAGE = 0.5
 

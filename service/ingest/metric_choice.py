@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from service.ingest.faults import listed, refuse
+from service.ingest.refusals import listed, refuse
 
 
 def one(candidates: Sequence[str], wanted: Sequence[str], kind: str, place: str, hint: str = "") -> str:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import orjson
 
 from service.core.errors import InvalidUpload
-from service.ingest.faults import quoted, refuse
+from service.ingest.refusals import quoted, refuse
 
 _STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
 

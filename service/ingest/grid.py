@@ -16,9 +16,9 @@ from service.core.errors import InvalidUpload, TooLarge
 from service.engine.data.matrix import Scores
 from service.ingest import claims, ids, matching, scores
 from service.ingest.context import Context
-from service.ingest.faults import listed, quoted, refuse
 from service.ingest.options import Options
 from service.ingest.records import Block, Floats, Place
+from service.ingest.refusals import listed, quoted, refuse
 from service.ingest.upload import ERRORED, NOT_RUN, SCORED, UNSCORED, Grid, Native
 
 _MOST_REPEATS = 65_535

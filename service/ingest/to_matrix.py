@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 from service.core.errors import Fault, TooLarge
 from service.engine.data.matrix import Matrix, order
-from service.ingest import look
-from service.ingest.faults import SHOWN, many, quoted, refuse
+from service.ingest import warnings as look
 from service.ingest.options import Limits, Options
+from service.ingest.refusals import SHOWN, many, quoted, refuse
 from service.ingest.upload import (
     ERRORED,
     NOT_RUN,
