@@ -39,7 +39,7 @@ from service.api.standings import Standings
 from service.core import logging, tracing
 from service.core.settings import Settings
 from service.jobs.bell import Bell
-from service.store.db import make_engine
+from service.store.database import make_engine
 
 
 def create_app(settings: Settings) -> FastAPI:

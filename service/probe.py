@@ -31,13 +31,13 @@ def worker() -> bool:
 def beat() -> bool:
     """Whether the reconciler, which the scheduler calls, ran lately."""
     from service.core.settings import get_settings
-    from service.store import census
-    from service.store.db import make_engine
+    from service.store import job_counts
+    from service.store.database import make_engine
 
     engine = make_engine(get_settings().database_url, pool_size=1, application="tastetest-probe")
     try:
         with engine.begin() as conn:
-            return census.take(conn).reconciled_ago_seconds < RECENT_SECONDS
+            return job_counts.take(conn).reconciled_ago_seconds < RECENT_SECONDS
     finally:
         engine.dispose()
 

@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 
 import migrations
 from service import embedded
-from service.store.db import make_engine
+from service.store.database import make_engine
 
 _numbers = itertools.count()
 

@@ -19,7 +19,7 @@ from service.core.settings import get_settings
 from service.jobs import bell, broker, webhooks
 from service.jobs import reconcile as reconciler
 from service.jobs.outbound import Outbound
-from service.store.db import make_engine, make_quick_engine
+from service.store.database import make_engine, make_quick_engine
 from workers import work as worker
 from workers.memory import limit_memory
 

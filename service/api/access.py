@@ -20,7 +20,7 @@ from service.core.api_keys import SCOPES, Scope
 from service.core.errors import Fault, Forbidden, Unauthenticated
 from service.core.settings import Settings
 from service.store import keys as stored
-from service.store import scope
+from service.store import workspace_scope
 from service.store.keys import KeyRecord
 
 MOST_KEPT = 10_000
@@ -42,8 +42,8 @@ class Caller:
 
 
 # Whoever reaches a service without keys is on its machine, and may do everything.
-OWNER = Caller(scope.DEFAULT, frozenset(SCOPES))
-NOBODY = Caller(scope.NOBODY, frozenset())
+OWNER = Caller(workspace_scope.DEFAULT, frozenset(SCOPES))
+NOBODY = Caller(workspace_scope.NOBODY, frozenset())
 
 
 class Access:

@@ -14,7 +14,7 @@ from service.api.pace import Pace
 from service.api.standings import Standings
 from service.core.settings import Settings
 from service.jobs.bell import Bell
-from service.store import scope
+from service.store import workspace_scope
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +31,12 @@ class House:
     standings: Standings
     access: Access
     pace: Pace
-    workspace: str = scope.NOBODY
+    workspace: str = workspace_scope.NOBODY
     engine: Engine = field(init=False)
     _rooms: dict[str, House] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "engine", scope.within(self.everywhere, self.workspace))
+        object.__setattr__(self, "engine", workspace_scope.within(self.everywhere, self.workspace))
 
     def seen_from(self, workspace: str) -> House:
         """The house as this workspace sees it."""

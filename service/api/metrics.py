@@ -12,8 +12,8 @@ from prometheus_client.registry import Collector
 from service.api.house import HouseDep
 from service.api.route import AdminRoute
 from service.schemas.problems import refusals
-from service.store import census
-from service.store.census import Census
+from service.store import job_counts
+from service.store.job_counts import Census
 
 router = APIRouter(tags=["operation"], route_class=AdminRoute)
 
@@ -30,7 +30,7 @@ STATUSES = ("queued", "running", "succeeded", "failed", "cancelled")
 def metrics(house: HouseDep) -> Response:
     """Requests by route template, jobs by status, the age of the oldest queued part, failures."""
     with house.everywhere.begin() as conn:
-        counted = census.take(conn)
+        counted = job_counts.take(conn)
     jobs = CollectorRegistry()
     jobs.register(_Jobs(counted, house.bell.failures))
     return Response(generate_latest() + generate_latest(jobs), media_type=CONTENT_TYPE_LATEST)

@@ -8,7 +8,7 @@ import structlog
 from sqlalchemy import Engine
 
 from service.core.settings import Settings
-from service.store import invariants, retention, upkeep
+from service.store import invariants, maintenance_state, retention
 from service.store.retention import Ages
 
 log = structlog.get_logger(__name__)
@@ -17,15 +17,15 @@ log = structlog.get_logger(__name__)
 def do_what_is_due(engine: Engine, settings: Settings) -> None:
     """Each chore at most once in its time, on all machines together."""
     with engine.begin() as conn:
-        if upkeep.due(conn, "checked_at", timedelta(seconds=settings.check_seconds)):
+        if maintenance_state.due(conn, "checked_at", timedelta(seconds=settings.check_seconds)):
             patience = timedelta(seconds=60 * settings.requeue_seconds + settings.lease_seconds)
             checks = {**invariants.JOBS, **invariants.MATRICES}
             found = invariants.violations(conn, checks, patience=patience)
-            upkeep.keep_violations(conn, found)
+            maintenance_state.keep_violations(conn, found)
             for rule, ids in found.items():
                 log.error("broken rule", rule=rule, ids=ids)
     with engine.begin() as conn:
-        if upkeep.due(conn, "swept_at", timedelta(seconds=settings.sweep_seconds)):
+        if maintenance_state.due(conn, "swept_at", timedelta(seconds=settings.sweep_seconds)):
             log.info("swept", **retention.sweep(conn, _ages(settings)))
 
 

@@ -11,8 +11,8 @@ from sqlalchemy import Engine
 from service.core.settings import Settings
 from service.jobs import chores, life
 from service.jobs.bell import Bell
-from service.store import parts, upkeep, webhooks
-from service.store.db import try_lock
+from service.store import maintenance_state, parts, webhooks
+from service.store.database import try_lock
 from service.store.parts import PartKey
 
 # As many as one run takes on; the next comes soon.
@@ -45,7 +45,7 @@ def reconcile(engine: Engine, bell: Bell, settings: Settings) -> Report | None:
             limit = min(BATCH, fresh + max(0, rung - waiting))
             older = timedelta(seconds=settings.requeue_seconds)
             unheard = parts.unheard(conn, older=older, limit=limit)
-            upkeep.count(conn, expired=len(lost), rung=len(unheard))
+            maintenance_state.count(conn, expired=len(lost), rung=len(unheard))
             mail = webhooks.any_due(conn)
         chores.do_what_is_due(engine, settings)
     # Outside the lock: a frozen broker takes its time.

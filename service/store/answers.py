@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, func, select
 from sqlalchemy.dialects.postgresql import insert
 
-from service.store import packing
+from service.store import row_encoding
 from service.store.tables import answers
 
 Row = NDArray[np.float64]
@@ -21,7 +21,7 @@ def keep(conn: Connection, selection_id: str, rows: Mapping[str, Row]) -> None:
         {
             "selection_id": selection_id,
             "model": model,
-            "answers": packing.squeeze(row.astype("<f8").tobytes()),
+            "answers": row_encoding.squeeze(row.astype("<f8").tobytes()),
             "created_at": func.now(),
         }
         for model, row in rows.items()
@@ -37,7 +37,8 @@ def find(conn: Connection, selection_id: str, models: Sequence[str]) -> dict[str
         answers.c.selection_id == selection_id, answers.c.model.in_(models)
     )
     return {
-        row.model: np.frombuffer(packing.expand(row.answers), "<f8").copy() for row in conn.execute(query)
+        row.model: np.frombuffer(row_encoding.expand(row.answers), "<f8").copy()
+        for row in conn.execute(query)
     }
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, RowMapping, select
 
 from service.core.errors import NotFound
-from service.store import cursors, matrices, packing
+from service.store import cursors, matrices, row_encoding
 from service.store.records import CellRecord, CellState, Page
 from service.store.tables import matrix_rows
 
@@ -54,14 +54,14 @@ def page(
 
 def _unpacked(row: RowMapping, n: int) -> tuple[NDArray[Any], ...]:
     """Scores, missing cells, states and numbers of answers, each of shape (n,); -1 answers are unknown."""
-    scores = packing.scores_of([(row["binary"], row["scores"])], n)[0]
-    gone = packing.missing_of([row["missing"]], n)
+    scores = row_encoding.scores_of([(row["binary"], row["scores"])], n)[0]
+    gone = row_encoding.missing_of([row["missing"]], n)
     missing = np.zeros(n, dtype=bool) if gone is None else gone[0]
     states = np.zeros(n, dtype=np.uint8)
     if row["states"] is not None:
-        states = np.frombuffer(packing.expand(row["states"]), np.uint8)
+        states = np.frombuffer(row_encoding.expand(row["states"]), np.uint8)
     if row["repeats"] is not None:
-        repeats = np.frombuffer(packing.expand(row["repeats"]), "<u2").astype(np.int64)
+        repeats = np.frombuffer(row_encoding.expand(row["repeats"]), "<u2").astype(np.int64)
     else:
         repeats = np.where(missing | (states != 0), 0, 1) if row["answers"] is not None else np.full(n, -1)
     return scores, missing, states, repeats

@@ -10,9 +10,9 @@ from sqlalchemy import Connection, delete, func, select
 from sqlalchemy.dialects.postgresql import insert
 
 from service.core.errors import Conflict, Fault, InvalidRequest
-from service.store.db import try_lock
-from service.store.scope import mine, owner
+from service.store.database import try_lock
 from service.store.tables import idempotency_keys as keys
+from service.store.workspace_scope import mine, owner
 
 KEPT = timedelta(hours=24)
 

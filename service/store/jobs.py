@@ -29,8 +29,8 @@ from uuid6 import uuid7
 from service.core.errors import Conflict, NotFound
 from service.store import cursors
 from service.store.records import UNFINISHED, JobRecord, MatrixRecord, Page
-from service.store.scope import EVERYONES, mine, workspace
 from service.store.tables import jobs, matrices, matrix_revisions, parts
+from service.store.workspace_scope import EVERYONES, mine, workspace
 
 # The predicate of the unique index: at most one of these for each request.
 _REUSABLE = text("status IN ('queued', 'running', 'succeeded') AND NOT cancel_requested")

@@ -15,10 +15,10 @@ from uuid6 import uuid7
 
 from service.core.errors import Conflict, NotFound
 from service.engine.data.matrix import Matrix
-from service.store import cursors, packing
+from service.store import cursors, row_encoding
 from service.store.records import UNFINISHED, Account, MatrixRecord, ModelRecord, Origin, Page
-from service.store.scope import mine, owner
 from service.store.tables import jobs, matrices, matrix_revisions, matrix_rows, selections
+from service.store.workspace_scope import mine, owner
 
 _ACCOUNT = ("errored", "unscored", "not_run", "answers", "reported", "states", "repeats")
 _COLUMNS = (
@@ -51,9 +51,9 @@ def create(
     """
     matrix_id = str(uuid7())
     told: Sequence[Account | None] = accounts or [None] * len(matrix.models)
-    rows = [packing.pack(matrix, i, account) for i, account in enumerate(told)]
-    header, bounds = packing.header_sha256(matrix), packing.bounds(matrix)
-    about = {"origin": packing.pack_origin(origin), **_header(matrix, header, bounds)}
+    rows = [row_encoding.pack(matrix, i, account) for i, account in enumerate(told)]
+    header, bounds = row_encoding.header_sha256(matrix), row_encoding.bounds(matrix)
+    about = {"origin": row_encoding.pack_origin(origin), **_header(matrix, header, bounds)}
     size = sum(len(value) for value in about.values() if isinstance(value, bytes))
     size += sum(row.stored_bytes for row in rows)
     belongs = {"id": matrix_id, "name": name, "workspace": owner(conn), "stored_bytes": size}
@@ -129,13 +129,13 @@ def examples(conn: Connection, matrix_id: str) -> tuple[str, ...]:
     packed = conn.scalar(select(matrices.c.examples).where(known, mine(conn, matrices)))
     if packed is None:
         raise NotFound(f"There is no matrix {matrix_id!r}.")
-    return tuple(orjson.loads(packing.expand(packed)))
+    return tuple(orjson.loads(row_encoding.expand(packed)))
 
 
 def origin(conn: Connection, matrix_id: str) -> Origin | None:
     """What the tool that ran the matrix's examples calls them; None where no log told."""
     ours = matrices.c.id == cursors.known_id(matrix_id, "matrix"), mine(conn, matrices)
-    return packing.unpack_origin(conn.scalar(select(matrices.c.origin).where(*ours)))
+    return row_encoding.unpack_origin(conn.scalar(select(matrices.c.origin).where(*ours)))
 
 
 def stored_bytes(conn: Connection) -> int:
@@ -151,7 +151,9 @@ def outline(conn: Connection, matrix_id: str, revision: int | None = None) -> di
     strata = _strata(conn.scalar(select(matrices.c.strata).where(*ours)))
     r = matrix_rows.c
     rows = conn.execute(select(r.model, r.missing).where(valid_at(record)).order_by(r.model)).all()
-    gone = packing.missing_of([row.missing for row in rows if row.missing is not None], record.n_examples)
+    gone = row_encoding.missing_of(
+        [row.missing for row in rows if row.missing is not None], record.n_examples
+    )
     return {
         "models": tuple(row.model for row in rows),
         "n_examples": record.n_examples,
@@ -181,15 +183,15 @@ def load(
     header = conn.execute(select(matrices).where(*ours)).one()
     rows = _rows(conn, record, models)
     n = record.n_examples
-    vectors = None if header.embeddings is None else packing.expand(header.embeddings)
+    vectors = None if header.embeddings is None else row_encoding.expand(header.embeddings)
     return Matrix(
         models=tuple(row[0] for row in rows),
-        examples=tuple(orjson.loads(packing.expand(header.examples))),
-        scores=packing.scores_of([(row[1], row[2]) for row in rows], n),
-        missing=packing.missing_of([row[3] for row in rows], n),
+        examples=tuple(orjson.loads(row_encoding.expand(header.examples))),
+        scores=row_encoding.scores_of([(row[1], row[2]) for row in rows], n),
+        missing=row_encoding.missing_of([row[3] for row in rows], n),
         subtasks=tuple(header.subtasks),
         strata=_strata(header.strata),
-        confidences=packing.confidences_of([row[4] for row in rows], n),
+        confidences=row_encoding.confidences_of([row[4] for row in rows], n),
         embeddings=None if vectors is None else np.frombuffer(vectors, "<f4").reshape(n, -1).copy(),
     )
 
@@ -225,8 +227,8 @@ def put_model(
     if held is None:
         raise NotFound(f"There is no matrix {matrix_id!r}.")
     if held.origin is None and origin is not None:
-        conn.execute(update(matrices).where(*ours).values(origin=packing.pack_origin(origin)))
-    packed = packing.pack(row, 0, account)
+        conn.execute(update(matrices).where(*ours).values(origin=row_encoding.pack_origin(origin)))
+    packed = row_encoding.pack(row, 0, account)
     current = matrix_rows.c.matrix_id == known, matrix_rows.c.valid_to.is_(None)
     same_model = and_(*current, matrix_rows.c.model == packed.model)
     before = conn.scalar(select(matrix_rows.c.sha256).where(same_model))
@@ -237,14 +239,14 @@ def put_model(
     revision = held.revision + 1
     conn.execute(update(matrix_rows).where(same_model).values(valid_to=revision))
     _add_rows(conn, known, revision, [packed])
-    bounds = packing.bounds(row)
+    bounds = row_encoding.bounds(row)
     if before is None:
-        bounds = packing.widen(bounds, packing.unpack_bounds(held.bounds))
+        bounds = row_encoding.widen(bounds, row_encoding.unpack_bounds(held.bounds))
     else:
         bounds = _bounds(conn, known, revision, held.n_examples)
     changed = {
         "revision": revision,
-        "bounds": packing.squeeze(bounds.tobytes()),
+        "bounds": row_encoding.squeeze(bounds.tobytes()),
         "stored_bytes": matrices.c.stored_bytes + packed.stored_bytes,
     }
     conn.execute(update(matrices).where(*ours).values(changed))
@@ -290,16 +292,18 @@ def _header(matrix: Matrix, header: bytes, bounds: NDArray[np.float64]) -> dict[
         "revision": 1,
         "created_at": func.now(),
         "n_examples": len(matrix.examples),
-        "examples": packing.squeeze(orjson.dumps(matrix.examples)),
+        "examples": row_encoding.squeeze(orjson.dumps(matrix.examples)),
         "subtasks": list(matrix.subtasks),
-        "strata": packing.squeeze(matrix.strata.astype("<i4").tobytes()),
-        "embeddings": None if vectors is None else packing.squeeze(vectors.astype("<f4").tobytes()),
+        "strata": row_encoding.squeeze(matrix.strata.astype("<i4").tobytes()),
+        "embeddings": None if vectors is None else row_encoding.squeeze(vectors.astype("<f4").tobytes()),
         "header_sha256": header,
-        "bounds": packing.squeeze(bounds.tobytes()),
+        "bounds": row_encoding.squeeze(bounds.tobytes()),
     }
 
 
-def _add_rows(conn: Connection, matrix_id: str, revision: int, rows: Sequence[packing.PackedRow]) -> None:
+def _add_rows(
+    conn: Connection, matrix_id: str, revision: int, rows: Sequence[row_encoding.PackedRow]
+) -> None:
     driver: Any = conn.connection.driver_connection
     with driver.cursor() as cursor, cursor.copy(_COPY) as copy:
         copy.set_types(_TYPES)
@@ -327,7 +331,7 @@ def _add_revision(
             missing_cells=sum(n - row.scored for row in rows),
             constant_examples=int((bounds[0] >= bounds[1]).sum()),
             has_confidences=all(row.sure for row in rows),
-            content_hash=packing.content_hash(header, [(row.model, row.sha256) for row in rows]),
+            content_hash=row_encoding.content_hash(header, [(row.model, row.sha256) for row in rows]),
             created_at=func.now(),
         )
     )
@@ -335,15 +339,18 @@ def _add_revision(
 
 def _bounds(conn: Connection, matrix_id: str, revision: int, n: int) -> NDArray[np.float64]:
     """Bounds over all current rows, read in batches so that memory stays that of a few rows."""
-    found = packing.unbounded(n)
+    found = row_encoding.unbounded(n)
     driver: Any = conn.connection.driver_connection
     query = 'SELECT "binary", scores, missing FROM matrix_rows WHERE matrix_id = %s AND valid_to IS NULL'
     with driver.cursor("bounds", binary=True) as cursor:
         cursor.itersize = 64
         cursor.execute(query, (matrix_id,))
         for binary, scores, missing in cursor:
-            values, gone = packing.scores_of([(binary, scores)], n), packing.missing_of([missing], n)
-            found = packing.widen(found, packing.bounds_of(values, gone))
+            values, gone = (
+                row_encoding.scores_of([(binary, scores)], n),
+                row_encoding.missing_of([missing], n),
+            )
+            found = row_encoding.widen(found, row_encoding.bounds_of(values, gone))
     return found
 
 
@@ -388,4 +395,4 @@ def valid_at(record: MatrixRecord) -> ColumnElement[bool]:
 
 
 def _strata(packed: bytes | None) -> NDArray[np.int32]:
-    return np.frombuffer(packing.expand(packed or b""), "<i4").astype(np.int32)
+    return np.frombuffer(row_encoding.expand(packed or b""), "<i4").astype(np.int32)

@@ -14,8 +14,8 @@ import orjson
 from sqlalchemy import ColumnElement, Connection, and_, case, exists, func, or_, select, text, update
 
 from service.store.records import UNFINISHED, Claim
-from service.store.scope import mine, workspace
 from service.store.tables import jobs, matrix_revisions, parts
+from service.store.workspace_scope import mine, workspace
 
 _CLAIM = (
     parts.c.job_id, parts.c.index, parts.c.attempt, parts.c.worker, parts.c.role, parts.c.spec,

@@ -12,8 +12,8 @@ from sqlalchemy.dialects.postgresql import insert
 from service.core.errors import NotFound
 from service.store import cursors
 from service.store.records import Page, SelectionRecord
-from service.store.scope import mine, workspace
 from service.store.tables import matrices, selections
+from service.store.workspace_scope import mine, workspace
 
 _COLUMNS = [column for column in selections.c if column.name != "workspace"]
 

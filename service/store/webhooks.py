@@ -12,8 +12,8 @@ from uuid6 import uuid7
 from service.core.errors import NotFound
 from service.store import cursors
 from service.store.records import DeliveryRecord, DueDelivery, Page, WebhookRecord
-from service.store.scope import mine, owner
 from service.store.tables import deliveries, webhooks
+from service.store.workspace_scope import mine, owner
 
 
 def add(conn: Connection, *, url: str, secret: str) -> WebhookRecord:

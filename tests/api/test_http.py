@@ -16,7 +16,7 @@ from fastapi import FastAPI
 import migrations
 from service.api.middleware import Envelope
 from service.core.settings import Settings
-from service.store.db import make_engine
+from service.store.database import make_engine
 from tests.api.conftest import LIMIT, answering
 
 FIELDS = {"type", "title", "status", "detail", "request_id", "errors"}

@@ -9,7 +9,7 @@ import httpx
 import pytest
 import sqlalchemy as sa
 
-from service.store import upkeep
+from service.store import maintenance_state
 from tests.api.test_jobs import document_of
 
 
@@ -52,5 +52,5 @@ def test_jobs_are_counted_by_status_and_the_queue_has_an_age(api: httpx.Client) 
 def test_the_scheduler_is_missed(api: httpx.Client, db: sa.Engine) -> None:
     assert value(api.get("/metrics").text, "tastetest_reconciled_ago_seconds") == math.inf
     with db.begin() as conn:
-        upkeep.count(conn, expired=0, rung=0)
+        maintenance_state.count(conn, expired=0, rung=0)
     assert value(api.get("/metrics").text, "tastetest_reconciled_ago_seconds") < 60

@@ -15,7 +15,7 @@ import httpx
 import numpy as np
 
 from service import embedded
-from service.store.db import make_engine
+from service.store.database import make_engine
 from tests.acceptance.running import finished, result, serving
 from tests.api.doors import bearing, make
 from tests.bench.row import Row

@@ -9,7 +9,7 @@ from celery import Celery
 from fastapi import FastAPI
 
 from service.core.settings import get_settings
-from service.store.db import make_engine
+from service.store.database import make_engine
 
 app = Celery("noop", broker=os.environ["REDIS_URL"], backend=os.environ["REDIS_URL"])
 app.conf.update(task_default_queue="noop", worker_prefetch_multiplier=1)

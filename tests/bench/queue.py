@@ -21,7 +21,7 @@ from service.engine.data.matrix import Matrix
 from service.jobs import life
 from service.jobs.submit import submit
 from service.store import matrices, parts
-from service.store.db import make_engine
+from service.store.database import make_engine
 from service.store.records import Claim, MatrixRecord
 from tests.acceptance.running import result, serving
 from tests.bench.latency import smallest

@@ -19,7 +19,7 @@ from sqlalchemy.exc import DBAPIError
 
 import migrations
 from service import embedded
-from service.store.db import make_engine
+from service.store.database import make_engine
 from tests.workers.rig import Rig
 
 WORKERS = 3

@@ -21,7 +21,7 @@ from service.api.bodies import CSV
 from service.api.examples import PROBLEM, RECORDED, SHORT
 from service.core.errors import Fault, Forbidden, Problem, TooManyRequests, Unauthenticated, Unavailable
 from service.core.settings import Settings
-from service.store.db import make_engine
+from service.store.database import make_engine
 from tests.api.conftest import answering
 from tests.api.working import Worker
 from tests.contract.document import operation_of

@@ -15,7 +15,7 @@ import migrations
 from service import embedded
 from service.core.settings import Settings
 from service.jobs.kinds import ENGINE_VERSION
-from service.store.db import make_engine
+from service.store.database import make_engine
 from tests.api.conftest import answering
 from tests.api.working import Worker
 from tests.golden import stored

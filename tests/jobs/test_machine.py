@@ -31,7 +31,7 @@ from service.jobs.bell import Bell
 from service.jobs.reconcile import reconcile
 from service.jobs.submit import submit
 from service.store import invariants, jobs, matrices, parts
-from service.store.db import make_engine
+from service.store.database import make_engine
 from service.store.records import Claim
 
 SETTINGS = Settings(lease_seconds=30, requeue_seconds=5, retry_seconds=1, max_attempts=3)

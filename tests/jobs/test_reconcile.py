@@ -16,7 +16,7 @@ from service.jobs.bell import Bell
 from service.jobs.reconcile import Report, reconcile
 from service.jobs.submit import submit
 from service.store import jobs, matrices
-from service.store.db import try_lock
+from service.store.database import try_lock
 from service.store.records import JobRecord
 
 SETTINGS = Settings(requeue_seconds=5, retry_seconds=1)

@@ -32,7 +32,7 @@ from service.jobs.life import Terms
 from service.jobs.submit import submit
 from service.main import create_app
 from service.store import matrices
-from service.store.db import make_quick_engine
+from service.store.database import make_quick_engine
 from service.store.records import Claim, JobRecord
 from tests.api.conftest import answering
 from tests.api.test_http import problem

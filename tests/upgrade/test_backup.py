@@ -17,7 +17,7 @@ import pytest
 import sqlalchemy as sa
 
 from service.core.settings import Settings
-from service.store.db import make_engine
+from service.store.database import make_engine
 from tests.acceptance.running import finished
 from tests.api.conftest import answering
 from tests.api.working import Worker

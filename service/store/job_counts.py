@@ -7,9 +7,9 @@ from math import inf
 
 from sqlalchemy import Connection, func, select
 
-from service.store import tables, upkeep
+from service.store import maintenance_state, tables
+from service.store.maintenance_state import Upkeep
 from service.store.tables import jobs, parts
-from service.store.upkeep import Upkeep
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,5 +54,5 @@ def take(conn: Connection) -> Census:
         oldest_queued_seconds=max(float(oldest or 0), 0.0),
         failures=conn.scalar(select(func.coalesce(func.sum(p.failures), 0))) or 0,
         reconciled_ago_seconds=inf if ago is None else max(float(ago), 0.0),
-        upkeep=upkeep.read(conn),
+        upkeep=maintenance_state.read(conn),
     )

@@ -16,7 +16,7 @@ from service.core.errors import NotFound
 from service.engine.data.matrix import Matrix
 from service.jobs import life
 from service.jobs.submit import submit
-from service.store import jobs, matrices, scope, selections
+from service.store import jobs, matrices, selections, workspace_scope
 from service.store.tables import metadata
 
 OTHER = "other"
@@ -24,13 +24,13 @@ OTHER = "other"
 
 @pytest.fixture
 def ours(db: Engine) -> Iterator[Connection]:
-    with scope.within(db, scope.DEFAULT).connect() as conn:
+    with workspace_scope.within(db, workspace_scope.DEFAULT).connect() as conn:
         yield conn
 
 
 @pytest.fixture
 def theirs(db: Engine) -> Iterator[Connection]:
-    with scope.within(db, OTHER).connect() as conn:
+    with workspace_scope.within(db, OTHER).connect() as conn:
         conn.execute(
             sa.text("INSERT INTO workspaces VALUES (:name, now()) ON CONFLICT DO NOTHING"), {"name": OTHER}
         )
@@ -43,7 +43,7 @@ def tiny() -> Matrix:
 
 def test_every_table_with_a_workspace_is_a_root() -> None:
     owned = {table.name for table in metadata.sorted_tables if "workspace" in table.c}
-    assert owned == scope.ROOTS
+    assert owned == workspace_scope.ROOTS
 
 
 @pytest.mark.parametrize(
@@ -64,8 +64,8 @@ def test_every_table_with_a_workspace_is_a_root() -> None:
     ],
 )
 def test_a_statement_that_names_no_workspace_is_refused(ours: Connection, statement: str) -> None:
-    assert not scope.scoped(statement)
-    with pytest.raises(scope.Unscoped):
+    assert not workspace_scope.scoped(statement)
+    with pytest.raises(workspace_scope.Unscoped):
         ours.execute(sa.text(statement))
 
 
@@ -80,12 +80,12 @@ def test_a_statement_that_names_no_workspace_is_refused(ours: Connection, statem
     ],
 )
 def test_what_names_it_passes(statement: str) -> None:
-    assert scope.scoped(statement)
+    assert workspace_scope.scoped(statement)
 
 
 def test_the_driver_is_never_handed_a_root_past_the_guard() -> None:
     """Cursors of the driver itself, for COPY and binary rows, are not seen by the guard."""
-    raw = re.compile(rf"\b(?:{'|'.join(scope.ROOTS)})\b")
+    raw = re.compile(rf"\b(?:{'|'.join(workspace_scope.ROOTS)})\b")
     for path in Path(store.__path__[0]).glob("*.py"):
         text = path.read_text()
         if "driver_connection" in text:
@@ -134,7 +134,7 @@ def test_what_a_worker_adds_belongs_where_its_matrix_does(db: Engine, theirs: Co
             body={}, content_hash="h",
         )  # fmt: skip
     assert selections.get(theirs, chosen).id == chosen
-    with scope.within(db, scope.DEFAULT).connect() as ours, pytest.raises(NotFound):
+    with workspace_scope.within(db, workspace_scope.DEFAULT).connect() as ours, pytest.raises(NotFound):
         selections.get(ours, chosen)
 
 
@@ -147,7 +147,7 @@ def test_the_database_itself_keeps_a_job_where_its_matrix_is(db: Engine, ours: C
 
 
 def test_nobody_owns_nothing(db: Engine) -> None:
-    with scope.within(db, scope.NOBODY).connect() as conn:
+    with workspace_scope.within(db, workspace_scope.NOBODY).connect() as conn:
         assert matrices.page(conn, None, 10).items == ()
         with pytest.raises(sa.exc.IntegrityError, match="fk_matrices_workspace"):
             matrices.create(conn, tiny(), name="m")

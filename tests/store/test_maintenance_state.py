@@ -6,27 +6,27 @@ from sqlalchemy import Engine, text
 
 from service.core.settings import Settings
 from service.jobs.chores import do_what_is_due
-from service.store import upkeep
+from service.store import maintenance_state
 
 HOUR = timedelta(hours=1)
 
 
 def test_what_reconcilers_did_adds_up(db: Engine) -> None:
     with db.connect() as conn:
-        upkeep.count(conn, expired=2, rung=3)
-        upkeep.count(conn, expired=1, rung=0)
-        now = upkeep.read(conn)
+        maintenance_state.count(conn, expired=2, rung=3)
+        maintenance_state.count(conn, expired=1, rung=0)
+        now = maintenance_state.read(conn)
         assert (now.leases_expired, now.rings_repeated, now.violations) == (3, 3, {})
         assert now.reconciled_at is not None
 
 
 def test_a_chore_is_due_once_in_its_time(db: Engine) -> None:
     with db.connect() as conn:
-        assert upkeep.due(conn, "swept_at", HOUR)
-        assert not upkeep.due(conn, "swept_at", HOUR)
-        assert upkeep.due(conn, "checked_at", HOUR)
+        assert maintenance_state.due(conn, "swept_at", HOUR)
+        assert not maintenance_state.due(conn, "swept_at", HOUR)
+        assert maintenance_state.due(conn, "checked_at", HOUR)
         conn.execute(text("UPDATE upkeep SET swept_at = now() - interval '2 hours'"))
-        assert upkeep.due(conn, "swept_at", HOUR)
+        assert maintenance_state.due(conn, "swept_at", HOUR)
 
 
 def test_broken_rules_are_found_and_kept(db: Engine) -> None:
@@ -46,8 +46,8 @@ def test_broken_rules_are_found_and_kept(db: Engine) -> None:
     do_what_is_due(db, settings)
     with db.begin() as conn:
         matrix = conn.scalar(text("SELECT id::text FROM matrices"))
-        assert upkeep.read(conn).violations == {"stored length does not match shape": [matrix]}
+        assert maintenance_state.read(conn).violations == {"stored length does not match shape": [matrix]}
         conn.execute(text("DELETE FROM matrices"))
     do_what_is_due(db, settings)
     with db.connect() as conn:
-        assert upkeep.read(conn).violations == {}
+        assert maintenance_state.read(conn).violations == {}
