@@ -38,7 +38,7 @@ from service.api.pace import Pace
 from service.api.standings import Standings
 from service.core import logging, tracing
 from service.core.settings import Settings
-from service.jobs.bell import Bell
+from service.jobs.notifier import Bell
 from service.store.database import make_engine
 
 

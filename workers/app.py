@@ -16,9 +16,9 @@ from threadpoolctl import threadpool_limits
 from service.core import logging as logs
 from service.core import tracing
 from service.core.settings import get_settings
-from service.jobs import bell, broker, webhooks
+from service.jobs import broker, notifier, webhook_delivery
 from service.jobs import reconcile as reconciler
-from service.jobs.outbound import Outbound
+from service.jobs.webhook_client import Outbound
 from service.store.database import make_engine, make_quick_engine
 from workers import work as worker
 from workers.memory import limit_memory
@@ -72,7 +72,7 @@ def desk() -> worker.Desk:
     return worker.Desk(
         engine=make_engine(settings.database_url, pre_ping=False, pool_size=2, application=WORKER),
         quick=make_quick_engine(settings.database_url, pool_size=2, application=WORKER),
-        bell=bell.default(),
+        bell=notifier.default(),
         settings=settings,
         worker=name,
         leaving=_leaving,
@@ -99,7 +99,7 @@ def work(task: Task[Any, Any], job_id: str, index: int) -> None:
 @app.task(name=broker.DELIVER)
 def deliver() -> None:
     """Send what is in the outbox of webhooks."""
-    webhooks.deliver_due(desk().engine, Outbound(allow_private=settings.webhook_private_addresses))
+    webhook_delivery.deliver_due(desk().engine, Outbound(allow_private=settings.webhook_private_addresses))
 
 
 @app.task(name=broker.RECONCILE)

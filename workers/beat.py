@@ -19,7 +19,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from service.core.settings import Settings
 from service.engine.data.errors import Stopped
-from service.jobs.life import Terms
+from service.jobs.lifecycle import Terms
 from service.store import parts
 from service.store.records import Claim
 

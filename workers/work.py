@@ -15,8 +15,8 @@ from sqlalchemy.exc import DBAPIError
 from service.core import tracing
 from service.core.settings import Settings
 from service.engine.data.errors import EngineError, Stopped
-from service.jobs import broker, failures, kinds, life
-from service.jobs.bell import Bell
+from service.jobs import broker, failures, kinds, lifecycle
+from service.jobs.notifier import Bell
 from service.store import parts
 from service.store.records import Claim
 from workers.beat import Beat
@@ -42,15 +42,15 @@ class Desk:
     matrices: MatrixCache = field(default_factory=MatrixCache)
 
     @property
-    def terms(self) -> life.Terms:
+    def terms(self) -> lifecycle.Terms:
         """Lease and rests."""
-        return life.Terms.of(self.settings)
+        return lifecycle.Terms.of(self.settings)
 
 
 def work(desk: Desk, job_id: str, index: int) -> None:
     """Answer a ring: nothing to do when the part is taken, resting or over."""
     part, others = patiently(
-        desk.quick, lambda conn: life.claim(conn, job_id, index, worker=desk.worker, terms=desk.terms)
+        desk.quick, lambda conn: lifecycle.claim(conn, job_id, index, worker=desk.worker, terms=desk.terms)
     )
     desk.bell.ring_all(others)
     while part is not None:
@@ -89,21 +89,21 @@ def _compute(desk: Desk, part: Claim, beat: Beat) -> Step[Claim | None]:
     piece = kinds.run(matrix, part, beat.check)
     if part.parts_total == 1:
         return _finish_job(part, *kinds.assemble(matrix, part, [piece], beat.check))
-    return lambda conn: life.finish_part(conn, part, piece, terms=desk.terms)
+    return lambda conn: lifecycle.finish_part(conn, part, piece, terms=desk.terms)
 
 
 def _finish_job(part: Claim, body: bytes, keep: kinds.Keep | None) -> Step[None]:
-    return lambda conn: life.finish_job(conn, part, body, keep)
+    return lambda conn: lifecycle.finish_job(conn, part, body, keep)
 
 
 def _stopped(part: Claim, beat: Beat) -> Step[None]:
     log.info("part stopped", reason=beat.reason)
     if beat.reason == "cancelled":
-        return lambda conn: life.stop_cancelled(conn, part)
+        return lambda conn: lifecycle.stop_cancelled(conn, part)
     if beat.reason == "overdue":
-        return lambda conn: life.expire(conn, part.job_id)
+        return lambda conn: lifecycle.expire(conn, part.job_id)
     if beat.reason == "leaving":
-        return lambda conn: life.hand_back(conn, part)
+        return lambda conn: lifecycle.hand_back(conn, part)
     return _nothing
 
 
@@ -116,12 +116,12 @@ def _failed(desk: Desk, part: Claim, error: Exception) -> Step[None]:
     if isinstance(error, DBAPIError | OSError | MemoryError):
         cause = _cause(desk, error)
         log.warning("part will be retried", error=repr(error))
-        return lambda conn: life.retry(conn, part, cause, desk.terms)
+        return lambda conn: lifecycle.retry(conn, part, cause, desk.terms)
     if isinstance(error, EngineError):
         log.info("part has no answer", error=str(error))
-        return lambda conn: life.fail(conn, part, failures.unsuitable(error))
+        return lambda conn: lifecycle.fail(conn, part, failures.unsuitable(error))
     log.error("part failed", exc_info=error)
-    return lambda conn: life.fail(conn, part, failures.internal(error))
+    return lambda conn: lifecycle.fail(conn, part, failures.internal(error))
 
 
 def _cause(desk: Desk, error: Exception) -> str:
@@ -134,6 +134,6 @@ def _hand_in(desk: Desk, step: Step[T]) -> T | None:
     """Run the closing transaction, through a restart of the database if need be."""
     try:
         return patiently(desk.engine, step)
-    except life.Fenced:
+    except lifecycle.Fenced:
         log.info("part was no longer ours")
         return None

@@ -13,7 +13,7 @@ from service.api.listener import Listener
 from service.api.pace import Pace
 from service.api.standings import Standings
 from service.core.settings import Settings
-from service.jobs.bell import Bell
+from service.jobs.notifier import Bell
 from service.store import workspace_scope
 
 

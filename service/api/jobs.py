@@ -16,7 +16,7 @@ from service.api.house import House, HouseDep
 from service.api.pages import Cursor, Limit, OfMatrix
 from service.api.route import StrictRoute
 from service.core.errors import Conflict, Fault
-from service.jobs import life
+from service.jobs import lifecycle
 from service.schemas.jobs import JobKind, JobPage, JobStatus, JobView
 from service.schemas.problems import refusals
 from service.schemas.results import JobResult
@@ -109,7 +109,7 @@ def _no_result(job: JobRecord) -> Conflict:
 def cancel_job(job_id: JobId, response: Response, house: HouseDep) -> JobView:
     """Ask for the job to stop; it becomes `cancelled` when its workers have."""
     with house.engine.begin() as conn:
-        job = life.cancel(conn, job_id)
+        job = lifecycle.cancel(conn, job_id)
     response.headers["Location"] = f"/jobs/{job.id}"
     return views.job_view(job)
 

@@ -11,8 +11,8 @@ from service.api.house import HouseDep
 from service.api.pages import Cursor, Limit
 from service.api.route import AdminRoute
 from service.core.errors import Fault, InvalidRequest
-from service.jobs.outbound import Outbound, Refused
-from service.jobs.webhooks import new_secret
+from service.jobs.webhook_client import Outbound, Refused
+from service.jobs.webhook_delivery import new_secret
 from service.schemas.problems import refusals
 from service.schemas.webhooks import (
     DeliveryList,

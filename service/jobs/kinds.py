@@ -16,7 +16,7 @@ from service.engine.data.outline import Outline
 from service.engine.microbenchmark import select
 from service.engine.planning.plan import Plan, SelectPlan, mdad_plan, select_plan
 from service.engine.reliability import mdad_job
-from service.jobs.canonical import canonical_json
+from service.jobs.canonical_json import canonical_json
 from service.store import selections
 from service.store.records import Claim
 

@@ -9,8 +9,8 @@ from datetime import timedelta
 from sqlalchemy import Engine
 
 from service.core.settings import Settings
-from service.jobs import chores, life
-from service.jobs.bell import Bell
+from service.jobs import lifecycle, maintenance
+from service.jobs.notifier import Bell
 from service.store import maintenance_state, parts, webhooks
 from service.store.database import try_lock
 from service.store.parts import PartKey
@@ -34,10 +34,10 @@ def reconcile(engine: Engine, bell: Bell, settings: Settings) -> Report | None:
             return None
         lost = parts.lost(guard, BATCH)
         for part in lost:
-            _count_lost(engine, part, life.Terms.of(settings))
+            _count_lost(engine, part, lifecycle.Terms.of(settings))
         for job_id in parts.overdue(guard, BATCH):
             with engine.begin() as conn:
-                life.expire(conn, job_id)
+                lifecycle.expire(conn, job_id)
         waiting = bell.waiting()
         with engine.begin() as conn:
             fresh, rung = parts.ready(conn)
@@ -47,7 +47,7 @@ def reconcile(engine: Engine, bell: Bell, settings: Settings) -> Report | None:
             unheard = parts.unheard(conn, older=older, limit=limit)
             maintenance_state.count(conn, expired=len(lost), rung=len(unheard))
             mail = webhooks.any_due(conn)
-        chores.do_what_is_due(engine, settings)
+        maintenance.do_what_is_due(engine, settings)
     # Outside the lock: a frozen broker takes its time.
     bell.ring_all(unheard)
     if mail:
@@ -55,7 +55,7 @@ def reconcile(engine: Engine, bell: Bell, settings: Settings) -> Report | None:
     return Report(expired=len(lost), rung=len(unheard))
 
 
-def _count_lost(engine: Engine, part: PartKey, terms: life.Terms) -> None:
+def _count_lost(engine: Engine, part: PartKey, terms: lifecycle.Terms) -> None:
     # Fenced: it was finished or taken back since we looked.
-    with contextlib.suppress(life.Fenced), engine.begin() as conn:
-        life.retry(conn, part, life.LOST, terms)
+    with contextlib.suppress(lifecycle.Fenced), engine.begin() as conn:
+        lifecycle.retry(conn, part, lifecycle.LOST, terms)

@@ -13,7 +13,7 @@ from service.core import tracing
 from service.core.errors import Conflict, Fault, TooManyJobs
 from service.core.settings import get_settings
 from service.jobs import broker
-from service.jobs.canonical import canonical_json
+from service.jobs.canonical_json import canonical_json
 from service.jobs.kinds import ENGINE_VERSION
 from service.store import jobs
 from service.store.records import JobRecord, MatrixRecord
@@ -33,7 +33,7 @@ def submit(
 ) -> tuple[JobRecord, bool]:
     """Add a job, or find the unfinished or succeeded one of the same request.
 
-    Ring `service.jobs.bell` after the commit when it was created.
+    Ring `service.jobs.notifier` after the commit when it was created.
 
     Parameters
     ----------

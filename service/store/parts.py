@@ -1,4 +1,4 @@
-"""The steps of a part's life, each one statement; `service.jobs.life` joins them into transactions.
+"""The steps of a part's life, each one statement; `service.jobs.lifecycle` joins them into transactions.
 
 Lock order is always job, then part, so that no two of them can deadlock.
 """

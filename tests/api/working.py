@@ -8,7 +8,7 @@ import httpx
 import sqlalchemy as sa
 
 from service.core.settings import Settings
-from service.jobs.bell import Bell
+from service.jobs.notifier import Bell
 from workers.work import Desk, work
 
 

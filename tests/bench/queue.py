@@ -18,7 +18,7 @@ from sqlalchemy import Engine, text
 import migrations
 from service import embedded
 from service.engine.data.matrix import Matrix
-from service.jobs import life
+from service.jobs import lifecycle
 from service.jobs.submit import submit
 from service.store import matrices, parts
 from service.store.database import make_engine
@@ -27,7 +27,7 @@ from tests.acceptance.running import result, serving
 from tests.bench.latency import smallest
 from tests.bench.row import Row
 
-TERMS = life.Terms(timedelta(seconds=30), timedelta(seconds=1), timedelta(seconds=60))
+TERMS = lifecycle.Terms(timedelta(seconds=30), timedelta(seconds=1), timedelta(seconds=60))
 OLD_JOBS = 100_000
 CLIENTS = 50
 ROUNDS = 300
@@ -96,7 +96,7 @@ def _claims(engine: Engine, matrix: MatrixRecord, name: str) -> tuple[float, flo
         part = _claim(engine, job_id)
         claims.append(time.perf_counter() - before)
         with engine.begin() as conn:
-            life.finish_job(conn, part, b"{}")
+            lifecycle.finish_job(conn, part, b"{}")
         wholes.append(time.perf_counter() - start)
     return statistics.median(claims), statistics.median(wholes)
 
@@ -108,7 +108,7 @@ def _submit(engine: Engine, matrix: MatrixRecord, name: str) -> str:
 
 def _claim(engine: Engine, job_id: str) -> Claim:
     with engine.begin() as conn:
-        part, _ = life.claim(conn, job_id, 0, worker="bench", terms=TERMS)
+        part, _ = lifecycle.claim(conn, job_id, 0, worker="bench", terms=TERMS)
     assert part is not None
     return part
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from sqlalchemy import text
 
 from service import embedded
-from service.jobs.bell import Bell
+from service.jobs.notifier import Bell
 from tests.workers.rig import Rig
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 from pathlib import Path
 
-from service.jobs import life
+from service.jobs import lifecycle
 from tests.workers.rig import Rig
 
 ATTEMPTS = 3  # the default of TASTETEST_MAX_ATTEMPTS
@@ -34,7 +34,7 @@ def test_a_killed_part_is_tried_again_but_not_for_ever(rig: Rig, tmp_path: Path)
     assert (done.status, done.attempt) == ("failed", ATTEMPTS)
     assert done.error is not None
     assert done.error["type"] == "attempts-exhausted"
-    assert life.LOST in done.error["detail"]
+    assert lifecycle.LOST in done.error["detail"]
 
 
 def test_a_worker_asked_to_stop_hands_its_part_back(rig: Rig, tmp_path: Path) -> None:
@@ -67,6 +67,6 @@ def test_a_computation_that_does_not_listen_holds_no_worker(rig: Rig) -> None:
     job = rig.submit(rig.matrix(), [{"grief": "deaf"}])
     rig.wait(job.id, lambda job: job.status == "running")
     with rig.engine.begin() as conn:
-        life.cancel(conn, job.id)
+        lifecycle.cancel(conn, job.id)
     assert rig.wait(job.id).status == "cancelled"
     assert rig.wait(rig.submit(rig.matrix("next"), [{"n": 0}]).id).status == "succeeded"

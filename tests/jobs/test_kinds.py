@@ -11,12 +11,12 @@ from sqlalchemy import Connection, Engine
 from service.core.settings import Settings
 from service.engine.data.matrix import Matrix
 from service.engine.data.outline import Outline
-from service.jobs import kinds, life
+from service.jobs import kinds, lifecycle
 from service.jobs.submit import submit
 from service.store import jobs, matrices, parts, selections
 from service.store.records import MatrixRecord
 
-TERMS = life.Terms.of(Settings())
+TERMS = lifecycle.Terms.of(Settings())
 
 
 def store(db: Engine) -> MatrixRecord:
@@ -38,15 +38,15 @@ def carry_out(
         job, _ = submit(conn, kind=kind, settings=plan.settings, matrix=matrix, parts=specs)
         full = loaded(conn, matrix, plan.settings)
         for index in range(job.parts_total):
-            part, _ = life.claim(conn, job.id, index, worker="w", terms=TERMS)
+            part, _ = lifecycle.claim(conn, job.id, index, worker="w", terms=TERMS)
             assert part is not None
             piece = kinds.run(full, part, lambda fraction: None)
             if job.parts_total == 1:
                 last, pieces = part, [piece]
-            elif (assembly := life.finish_part(conn, part, piece, terms=TERMS)) is not None:
+            elif (assembly := lifecycle.finish_part(conn, part, piece, terms=TERMS)) is not None:
                 last, pieces = assembly, parts.results(conn, job.id)
         body, keep = kinds.assemble(full, last, pieces, lambda fraction: None)
-        life.finish_job(conn, last, body, keep)
+        lifecycle.finish_job(conn, last, body, keep)
         return jobs.result(conn, job.id)
 
 

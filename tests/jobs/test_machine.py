@@ -26,8 +26,8 @@ from sqlalchemy import Connection, Engine, text
 from service.core.errors import Conflict
 from service.core.settings import Settings
 from service.engine.data.matrix import Matrix
-from service.jobs import life
-from service.jobs.bell import Bell
+from service.jobs import lifecycle
+from service.jobs.notifier import Bell
 from service.jobs.reconcile import reconcile
 from service.jobs.submit import submit
 from service.store import invariants, jobs, matrices, parts
@@ -35,7 +35,7 @@ from service.store.database import make_engine
 from service.store.records import Claim
 
 SETTINGS = Settings(lease_seconds=30, requeue_seconds=5, retry_seconds=1, max_attempts=3)
-TERMS = life.Terms.of(SETTINGS)
+TERMS = lifecycle.Terms.of(SETTINGS)
 FINAL = ("succeeded", "failed", "cancelled")
 
 # now() of this schema hides the database's own: it comes first in the search path.
@@ -121,8 +121,8 @@ class Life(RuleBasedStateMachine):
             if not queued:
                 return multiple()
             job_id, index = data.draw(st.sampled_from(queued))
-            part, _ = life.claim(conn, str(job_id), index, worker=f"w{len(self.jobs)}", terms=TERMS)
-            again, _ = life.claim(conn, str(job_id), index, worker="thief", terms=TERMS)
+            part, _ = lifecycle.claim(conn, str(job_id), index, worker=f"w{len(self.jobs)}", terms=TERMS)
+            again, _ = lifecycle.claim(conn, str(job_id), index, worker="thief", terms=TERMS)
         assert again is None
         return multiple() if part is None else part
 
@@ -146,11 +146,11 @@ class Life(RuleBasedStateMachine):
         with self.engine.connect() as conn:
             held = self._held(conn, part)
         if how == "fails":
-            self._step(part, lambda conn: life.fail(conn, part, {"detail": "bad data"}))
+            self._step(part, lambda conn: lifecycle.fail(conn, part, {"detail": "bad data"}))
         elif how == "will be retried":
-            self._step(part, lambda conn: life.retry(conn, part, "it ended with MemoryError", TERMS))
+            self._step(part, lambda conn: lifecycle.retry(conn, part, "it ended with MemoryError", TERMS))
         else:
-            self._step(part, lambda conn: life.hand_back(conn, part))
+            self._step(part, lambda conn: lifecycle.hand_back(conn, part))
         with self.engine.connect() as conn:
             job = jobs.get(conn, part.job_id)
             assert job.finished or not held or (job.status == "running") == parts.running(conn, job.id)
@@ -162,7 +162,7 @@ class Life(RuleBasedStateMachine):
         self.reconcile()
         self.time_passes(100)
         with self.engine.begin() as conn:
-            taken, _ = life.claim(conn, part.job_id, part.index, worker=part.worker, terms=TERMS)
+            taken, _ = lifecycle.claim(conn, part.job_id, part.index, worker=part.worker, terms=TERMS)
         return multiple() if taken is None else taken
 
     @precondition(lambda self: self.jobs)
@@ -173,10 +173,10 @@ class Life(RuleBasedStateMachine):
         for _ in range(times):
             self.time_passes(100)
             with self.engine.begin() as conn:
-                part, _ = life.claim(conn, job_id, 0, worker="w", terms=TERMS)
+                part, _ = lifecycle.claim(conn, job_id, 0, worker="w", terms=TERMS)
             if part is None:
                 return
-            self._step(part, lambda conn, part=part: life.retry(conn, part, "it died", TERMS))
+            self._step(part, lambda conn, part=part: lifecycle.retry(conn, part, "it died", TERMS))
         with self.engine.connect() as conn:
             failures = "SELECT failures FROM parts WHERE job_id = :id AND index = 0"
             count = conn.scalar(text(failures), {"id": job_id})
@@ -201,7 +201,7 @@ class Life(RuleBasedStateMachine):
         with self.engine.begin() as conn:
             before = jobs.get(conn, job_id).status
             try:
-                after = life.cancel(conn, job_id)
+                after = lifecycle.cancel(conn, job_id)
             except Conflict:
                 assert before in ("succeeded", "failed")
             else:
@@ -257,7 +257,7 @@ class Life(RuleBasedStateMachine):
         rung, self.bell.rung = self.bell.rung, []
         for job_id, index in rung:
             with self.engine.begin() as conn:
-                part, others = life.claim(conn, job_id, index, worker="good", terms=TERMS)
+                part, others = lifecycle.claim(conn, job_id, index, worker="good", terms=TERMS)
             self.bell.ring_all(others)
             while part is not None:
                 part = self._carry_out(part)
@@ -269,9 +269,9 @@ class Life(RuleBasedStateMachine):
             with self.engine.connect() as conn:
                 made = b"|".join(piece or b"" for piece in parts.results(conn, part.job_id))
         if part.spec is None or part.parts_total == 1:
-            self._step(part, lambda conn: life.finish_job(conn, part, made))
+            self._step(part, lambda conn: lifecycle.finish_job(conn, part, made))
             return None
-        return self._step(part, lambda conn: life.finish_part(conn, part, made, terms=TERMS))
+        return self._step(part, lambda conn: lifecycle.finish_part(conn, part, made, terms=TERMS))
 
     def _step(self, part: Claim, step: Callable[[Connection], Any]) -> Any:
         """A step succeeds exactly when the claim is still held."""
@@ -280,7 +280,7 @@ class Life(RuleBasedStateMachine):
         try:
             with self.engine.begin() as conn:
                 made = step(conn)
-        except life.Fenced:
+        except lifecycle.Fenced:
             assert not held
             return None
         assert held

@@ -11,8 +11,8 @@ from sqlalchemy import Engine, text
 from service import embedded
 from service.core.settings import Settings
 from service.engine.data.matrix import Matrix
-from service.jobs import life
-from service.jobs.bell import Bell
+from service.jobs import lifecycle
+from service.jobs.notifier import Bell
 from service.jobs.reconcile import Report, reconcile
 from service.jobs.submit import submit
 from service.store import jobs, matrices
@@ -20,7 +20,7 @@ from service.store.database import try_lock
 from service.store.records import JobRecord
 
 SETTINGS = Settings(requeue_seconds=5, retry_seconds=1)
-TERMS = life.Terms.of(SETTINGS)
+TERMS = lifecycle.Terms.of(SETTINGS)
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def later(db: Engine, seconds: float) -> None:
 
 def claim(db: Engine, job: JobRecord, index: int) -> None:
     with db.begin() as conn:
-        assert life.claim(conn, job.id, index, worker="w", terms=TERMS)[0] is not None
+        assert lifecycle.claim(conn, job.id, index, worker="w", terms=TERMS)[0] is not None
 
 
 def test_what_was_rung_is_given_time(db: Engine, bell: Bell, job: JobRecord) -> None:
@@ -105,14 +105,14 @@ def test_the_exhausted_fail_and_say_why(db: Engine, bell: Bell, job: JobRecord) 
         done = jobs.get(conn, job.id)
     assert done.status == "failed"
     assert done.error is not None
-    assert life.LOST in done.error["detail"]
+    assert lifecycle.LOST in done.error["detail"]
     assert reconcile(db, bell, SETTINGS) == Report(expired=0, rung=0)
 
 
 def test_a_lost_part_of_a_cancelled_job_ends_it(db: Engine, bell: Bell, job: JobRecord) -> None:
     claim(db, job, 0)
     with db.begin() as conn:
-        life.cancel(conn, job.id)
+        lifecycle.cancel(conn, job.id)
     later(db, 3600)
     assert reconcile(db, bell, SETTINGS) == Report(expired=1, rung=0)
     with db.connect() as conn:
@@ -141,7 +141,7 @@ def test_a_job_past_its_deadline_fails_and_says_so(db: Engine, bell: Bell, job: 
 def test_a_cancelled_job_past_its_deadline_is_cancelled(db: Engine, bell: Bell, job: JobRecord) -> None:
     claim(db, job, 0)
     with db.begin() as conn:
-        life.cancel(conn, job.id)
+        lifecycle.cancel(conn, job.id)
         conn.execute(text("UPDATE jobs SET deadline_at = now() - interval '1 second'"))
     reconcile(db, bell, SETTINGS)
     with db.connect() as conn:

@@ -9,7 +9,7 @@ from sqlalchemy import Engine, text
 
 from service.core.errors import Conflict, NotFound
 from service.engine.data.matrix import Matrix
-from service.jobs import life
+from service.jobs import lifecycle
 from service.jobs.submit import submit
 from service.store import jobs, matrices
 from service.store.records import JobRecord, MatrixRecord
@@ -86,7 +86,7 @@ def test_another_release_of_the_engine_is_another_request(
 def test_a_cancelled_request_can_be_asked_again(db: Engine, matrix: MatrixRecord) -> None:
     job, _ = ask(db, matrix, seed=5)
     with db.begin() as conn:
-        life.cancel(conn, job.id)
+        lifecycle.cancel(conn, job.id)
     again, created = ask(db, matrix, seed=5)
     assert created
     assert again.id != job.id
@@ -104,7 +104,7 @@ def test_a_matrix_in_use_is_not_deleted(db: Engine, matrix: MatrixRecord) -> Non
     with db.begin() as conn, pytest.raises(Conflict, match=f"1 unfinished jobs .* {job.id}"):
         matrices.delete(conn, matrix.id, cascade=True)
     with db.begin() as conn:
-        life.cancel(conn, job.id)
+        lifecycle.cancel(conn, job.id)
         matrices.delete(conn, matrix.id)
         with pytest.raises(NotFound):
             jobs.get(conn, job.id)
@@ -129,7 +129,7 @@ def test_pages_of_jobs(db: Engine) -> None:
     matrix = store(db)
     made = [ask(db, matrix, seed=i)[0].id for i in range(5)]
     with db.begin() as conn:
-        life.cancel(conn, made[1])
+        lifecycle.cancel(conn, made[1])
         first = jobs.page(conn, None, 3, matrix_id=matrix.id)
         rest = jobs.page(conn, first.next_cursor, 3, matrix_id=matrix.id)
         assert [job.id for job in (*first.items, *rest.items)] == made[::-1]

@@ -26,9 +26,9 @@ from service.api.upload import limits_of
 from service.core.errors import TooLarge
 from service.core.settings import Settings, env_name, get_settings
 from service.engine.data.matrix import Matrix
-from service.jobs import life
-from service.jobs.chores import do_what_is_due
-from service.jobs.life import Terms
+from service.jobs import lifecycle
+from service.jobs.lifecycle import Terms
+from service.jobs.maintenance import do_what_is_due
 from service.jobs.submit import submit
 from service.main import create_app
 from service.store import matrices
@@ -193,7 +193,7 @@ def test_a_job_keeps_the_terms_it_was_accepted_under(db: Engine, monkeypatch: py
 
 def claimed(db: Engine, job: JobRecord) -> Claim:
     with db.begin() as conn:
-        claim, _ = life.claim(conn, job.id, 0, worker="w", terms=Terms.of(Settings()))
+        claim, _ = lifecycle.claim(conn, job.id, 0, worker="w", terms=Terms.of(Settings()))
     assert claim is not None
     return claim
 
@@ -258,7 +258,7 @@ def test_what_is_older_than_set_is_let_go(db: Engine) -> None:
         f" VALUES (:id, :matrix, 1, 'random', 1, '{{}}', '', {MONTH_OLD})"
     )
     with db.begin() as conn:
-        life.cancel(conn, job.id)
+        lifecycle.cancel(conn, job.id)
         conn.execute(text(insert), {"id": selection, "matrix": job.matrix_id})
         conn.execute(text("ALTER TABLE jobs DISABLE TRIGGER guard"))
         conn.execute(text(f"UPDATE jobs SET finished_at = {MONTH_OLD} WHERE id = :id"), {"id": job.id})

@@ -25,7 +25,7 @@ from fastapi.routing import iter_route_contexts
 
 from service.core.settings import Settings
 from service.jobs import broker
-from service.jobs.outbound import Outbound
+from service.jobs.webhook_client import Outbound
 from service.main import create_app
 from tests.api.conftest import LIMIT, answering
 from tests.api.conftest import api as api

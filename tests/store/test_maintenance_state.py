@@ -5,7 +5,7 @@ from datetime import timedelta
 from sqlalchemy import Engine, text
 
 from service.core.settings import Settings
-from service.jobs.chores import do_what_is_due
+from service.jobs.maintenance import do_what_is_due
 from service.store import maintenance_state
 
 HOUR = timedelta(hours=1)

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Engine, text
 
 from service.core.errors import NotFound
 from service.engine.data.matrix import Matrix
-from service.jobs import life
+from service.jobs import lifecycle
 from service.jobs.submit import submit
 from service.store import idempotency, jobs, matrices, selections
 from service.store.records import MatrixRecord
@@ -42,7 +42,7 @@ def matrix(conn: Connection) -> MatrixRecord:
 
 def old_job(conn: Connection, matrix: MatrixRecord, days: int) -> str:
     job, _ = submit(conn, kind="errand", settings={"days": days}, matrix=matrix, parts=[{}])
-    life.cancel(conn, job.id)
+    lifecycle.cancel(conn, job.id)
     # A final job refuses to change, its age too.
     conn.execute(text("ALTER TABLE jobs DISABLE TRIGGER guard"))
     conn.execute(

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, Engine
 from service import store
 from service.core.errors import NotFound
 from service.engine.data.matrix import Matrix
-from service.jobs import life
+from service.jobs import lifecycle
 from service.jobs.submit import submit
 from service.store import jobs, matrices, selections, workspace_scope
 from service.store.tables import metadata
@@ -107,7 +107,7 @@ def test_anothers_rows_are_unknown(ours: Connection, theirs: Connection) -> None
         lambda: submit(theirs, kind="errand", settings={}, matrix=matrix, parts=[{}]),
         lambda: jobs.get(theirs, job.id),
         lambda: jobs.result(theirs, job.id),
-        lambda: life.cancel(theirs, job.id),
+        lambda: lifecycle.cancel(theirs, job.id),
     ):
         with pytest.raises(NotFound):
             ask()

@@ -18,7 +18,7 @@ import psycopg
 from sqlalchemy import Engine, make_url
 
 from service.engine.data.matrix import Matrix
-from service.jobs.bell import Bell
+from service.jobs.notifier import Bell
 from service.jobs.submit import submit
 from service.store import jobs, matrices
 from service.store.records import JobRecord, MatrixRecord

@@ -8,7 +8,7 @@ import orjson
 import pytest
 from sqlalchemy import text
 
-from service.jobs import life
+from service.jobs import lifecycle
 from tests.workers.rig import Rig, children
 
 ATTEMPTS = 3  # the default of TASTETEST_MAX_ATTEMPTS
@@ -47,7 +47,7 @@ def test_cancellation_stops_a_running_computation(crew: Rig, tmp_path: Path) -> 
     job = crew.submit(crew.matrix(), [{"until": str(tmp_path / "never")}])
     crew.wait(job.id, lambda job: job.progress == 0.5)
     with crew.engine.begin() as conn:
-        asked = life.cancel(conn, job.id)
+        asked = lifecycle.cancel(conn, job.id)
     assert (asked.status, asked.cancel_requested) == ("running", True)
     done = crew.wait(job.id, seconds=2)
     assert (done.status, done.error) == ("cancelled", None)

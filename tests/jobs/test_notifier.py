@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from service.jobs.bell import Bell
+from service.jobs.notifier import Bell
 from tests.chaos.world import Broker
 
 

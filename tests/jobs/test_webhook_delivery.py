@@ -15,10 +15,10 @@ from standardwebhooks import Webhook, WebhookVerificationError
 
 from service.core.errors import NotFound
 from service.engine.data.matrix import Matrix
-from service.jobs import life
-from service.jobs.outbound import Outbound, Refused
+from service.jobs import lifecycle
 from service.jobs.submit import submit
-from service.jobs.webhooks import WAITS, deliver_due, new_secret
+from service.jobs.webhook_client import Outbound, Refused
+from service.jobs.webhook_delivery import WAITS, deliver_due, new_secret
 from service.store import jobs, matrices, webhooks
 from service.store.records import WebhookRecord
 from tests.listening import listening
@@ -73,7 +73,7 @@ def subscribe(db: Engine, url: str, secret: str | None = None) -> tuple[WebhookR
 def end_a_job(conn: Connection) -> str:
     matrix = matrices.create(conn, Matrix.build(["a", "b"], ["x", "y"], np.array([[1, 0], [0, 1]])), name="m")
     job, _ = submit(conn, kind="errand", settings={}, matrix=matrix, parts=[{}])
-    life.cancel(conn, job.id)
+    lifecycle.cancel(conn, job.id)
     return job.id
 
 
@@ -217,6 +217,6 @@ def silent() -> Iterator[str]:
 
 
 def test_a_receiver_that_never_answers_is_left_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("service.jobs.outbound.SECONDS", 0.2)
+    monkeypatch.setattr("service.jobs.webhook_client.SECONDS", 0.2)
     with silent() as url:
         assert "Timeout" in str(HERE.post(url, {}, b"{}"))

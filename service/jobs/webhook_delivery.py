@@ -15,7 +15,7 @@ import structlog
 from sqlalchemy import Engine
 from standardwebhooks import Webhook
 
-from service.jobs.outbound import Outbound
+from service.jobs.webhook_client import Outbound
 from service.store import webhooks
 from service.store.records import DueDelivery
 

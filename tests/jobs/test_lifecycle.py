@@ -11,12 +11,12 @@ from sqlalchemy.exc import IntegrityError
 
 from service.core.errors import Conflict, NotFound
 from service.engine.data.matrix import Matrix
-from service.jobs import life
+from service.jobs import lifecycle
 from service.jobs.submit import submit
 from service.store import jobs, matrices, parts, selections
 from service.store.records import Claim, JobRecord
 
-TERMS = life.Terms(timedelta(seconds=30), timedelta(seconds=1), timedelta(seconds=60))
+TERMS = lifecycle.Terms(timedelta(seconds=30), timedelta(seconds=1), timedelta(seconds=60))
 WHO = "worker-1"
 
 
@@ -33,13 +33,13 @@ def new_job(conn: Connection, n: int = 2) -> JobRecord:
 
 
 def claim(conn: Connection, job: JobRecord, index: int) -> Claim:
-    part, _ = life.claim(conn, job.id, index, worker=WHO, terms=TERMS)
+    part, _ = lifecycle.claim(conn, job.id, index, worker=WHO, terms=TERMS)
     assert part is not None
     return part
 
 
 def finish(conn: Connection, part: Claim, result: bytes = b"r") -> Claim | None:
-    return life.finish_part(conn, part, result, terms=TERMS)
+    return lifecycle.finish_part(conn, part, result, terms=TERMS)
 
 
 def part_row(conn: Connection, job: JobRecord, index: int) -> Any:
@@ -53,7 +53,7 @@ def status(conn: Connection, job: JobRecord) -> str:
 
 def test_a_claim_is_one_attempt_with_a_lease(conn: Connection) -> None:
     job = new_job(conn)
-    part, ring = life.claim(conn, job.id, 0, worker=WHO, terms=TERMS)
+    part, ring = lifecycle.claim(conn, job.id, 0, worker=WHO, terms=TERMS)
     assert part is not None
     assert (part.attempt, part.spec, part.kind, part.matrix_id) == (1, {"n": 0}, "errand", job.matrix_id)
     assert ring == [(job.id, 1)]
@@ -67,9 +67,9 @@ def test_a_claim_is_one_attempt_with_a_lease(conn: Connection) -> None:
 def test_a_second_ring_claims_nothing(conn: Connection) -> None:
     job = new_job(conn)
     claim(conn, job, 0)
-    assert life.claim(conn, job.id, 0, worker="other", terms=TERMS) == (None, [])
-    assert life.claim(conn, job.id, 2, worker="other", terms=TERMS) == (None, [])
-    assert life.claim(conn, job.id, 99, worker="other", terms=TERMS) == (None, [])
+    assert lifecycle.claim(conn, job.id, 0, worker="other", terms=TERMS) == (None, [])
+    assert lifecycle.claim(conn, job.id, 2, worker="other", terms=TERMS) == (None, [])
+    assert lifecycle.claim(conn, job.id, 99, worker="other", terms=TERMS) == (None, [])
 
 
 def test_the_last_part_hands_over_to_the_assembly(conn: Connection) -> None:
@@ -81,7 +81,7 @@ def test_the_last_part_hands_over_to_the_assembly(conn: Connection) -> None:
     assert assembly is not None
     assert (assembly.spec, assembly.index, assembly.attempt) == (None, 2, 1)
     assert parts.results(conn, job.id) == [b"one", b"two"]
-    life.finish_job(conn, assembly, b'{"a":1}')
+    lifecycle.finish_job(conn, assembly, b'{"a":1}')
     done = jobs.get(conn, job.id)
     assert (done.status, done.progress, done.parts_done) == ("succeeded", 1.0, 2)
     assert done.finished_at is not None
@@ -94,7 +94,7 @@ def test_a_job_of_one_part_needs_no_assembly(conn: Connection) -> None:
     job = new_job(conn, 1)
     part = claim(conn, job, 0)
     assert (part.parts_total, part.spec) == (1, {"n": 0})
-    life.finish_job(conn, part, b"{}")
+    lifecycle.finish_job(conn, part, b"{}")
     done = jobs.get(conn, job.id)
     assert (done.status, done.progress, done.parts_done) == ("succeeded", 1.0, 1)
     assert conn.scalar(text("SELECT count(*) FROM parts WHERE job_id = :id"), {"id": job.id}) == 1
@@ -114,7 +114,7 @@ def test_what_a_job_leaves_is_kept_with_its_result(conn: Connection) -> None:
             method="random", size=1, body=body, content_hash="h",
         )  # fmt: skip
 
-    life.finish_job(conn, assembly, b"{}", keep)
+    lifecycle.finish_job(conn, assembly, b"{}", keep)
     kept = selections.get(conn, chosen)
     assert (kept.method, kept.size, kept.body, kept.content_hash) == ("random", 1, body, "h")
     assert selections.page(conn, None, 9, matrix_id=job.matrix_id).items == (kept,)
@@ -135,7 +135,7 @@ def test_a_beat_renews_the_lease_and_tells_of_cancellation(conn: Connection) -> 
     # Progress does not go back.
     parts.beat(conn, part, fraction=0.25, lease=TERMS.lease)
     assert part_row(conn, job, 0).fraction == 0.5
-    life.cancel(conn, job.id)
+    lifecycle.cancel(conn, job.id)
     assert parts.beat(conn, part, fraction=0.75, lease=TERMS.lease) == "cancelled"
 
 
@@ -144,27 +144,27 @@ def test_a_beat_tells_that_the_deadline_has_passed(conn: Connection) -> None:
     part = claim(conn, job, 0)
     conn.execute(text("UPDATE jobs SET deadline_at = now() - interval '1 second'"))
     assert parts.beat(conn, part, fraction=0.5, lease=TERMS.lease) == "overdue"
-    life.expire(conn, job.id)
+    lifecycle.expire(conn, job.id)
     assert parts.beat(conn, part, fraction=0.5, lease=TERMS.lease) is None
 
 
 def test_who_lost_the_lease_writes_nothing(conn: Connection) -> None:
     job = new_job(conn)
     stale = claim(conn, job, 0)
-    life.hand_back(conn, stale)
+    lifecycle.hand_back(conn, stale)
     assert status(conn, job) == "queued"
     fresh = claim(conn, job, 0)
     assert fresh.attempt == 2
     assert parts.beat(conn, stale, fraction=0.5, lease=TERMS.lease) is None
     for step in (
         lambda: finish(conn, stale),
-        lambda: life.fail(conn, stale, {"detail": "x"}),
-        lambda: life.retry(conn, stale, "x", TERMS),
-        lambda: life.hand_back(conn, stale),
-        lambda: life.stop_cancelled(conn, stale),
-        lambda: life.finish_job(conn, stale, b"{}"),
+        lambda: lifecycle.fail(conn, stale, {"detail": "x"}),
+        lambda: lifecycle.retry(conn, stale, "x", TERMS),
+        lambda: lifecycle.hand_back(conn, stale),
+        lambda: lifecycle.stop_cancelled(conn, stale),
+        lambda: lifecycle.finish_job(conn, stale, b"{}"),
     ):
-        with pytest.raises(life.Fenced):
+        with pytest.raises(lifecycle.Fenced):
             step()
     assert part_row(conn, job, 0).attempt == 2
     assert part_row(conn, job, 0).status == "running"
@@ -174,14 +174,14 @@ def test_failures_rest_longer_each_time_and_the_last_ends_the_job(conn: Connecti
     job = new_job(conn)
     other = claim(conn, job, 1)
     for count in (1, 2):
-        life.retry(conn, claim(conn, job, 0), "it ended with MemoryError", TERMS)
+        lifecycle.retry(conn, claim(conn, job, 0), "it ended with MemoryError", TERMS)
         row = part_row(conn, job, 0)
         assert (row.status, row.failures) == ("queued", count)
         assert row.available_at - conn.scalar(text("SELECT now()")) == timedelta(seconds=2 ** (count - 1))
         assert status(conn, job) == "running"
-        assert life.claim(conn, job.id, 0, worker=WHO, terms=TERMS)[0] is None, "it rests"
+        assert lifecycle.claim(conn, job.id, 0, worker=WHO, terms=TERMS)[0] is None, "it rests"
         conn.execute(text("UPDATE parts SET available_at = now() WHERE status = 'queued'"))
-    life.retry(conn, claim(conn, job, 0), "it ended with MemoryError", TERMS)
+    lifecycle.retry(conn, claim(conn, job, 0), "it ended with MemoryError", TERMS)
     done = jobs.get(conn, job.id)
     assert (done.status, done.attempt) == ("failed", 3)
     assert done.error == {
@@ -191,7 +191,7 @@ def test_failures_rest_longer_each_time_and_the_last_ends_the_job(conn: Connecti
         "detail": "A part of the job failed on all 3 attempts; the last time it ended with MemoryError.",
     }
     assert part_row(conn, job, 1).status == "cancelled"
-    with pytest.raises(life.Fenced):
+    with pytest.raises(lifecycle.Fenced):
         finish(conn, other)
 
 
@@ -217,38 +217,38 @@ def test_rests_are_bounded() -> None:
 def test_handing_back_costs_no_failure(conn: Connection) -> None:
     job = new_job(conn)
     for _ in range(5):
-        life.hand_back(conn, claim(conn, job, 0))
+        lifecycle.hand_back(conn, claim(conn, job, 0))
     assert (part_row(conn, job, 0).failures, part_row(conn, job, 0).attempt) == (0, 5)
 
 
 def test_cancelling_a_queued_job_ends_it_at_once(conn: Connection) -> None:
     job = new_job(conn)
-    assert life.cancel(conn, job.id).status == "cancelled"
-    assert life.cancel(conn, job.id).status == "cancelled"
-    assert life.claim(conn, job.id, 0, worker=WHO, terms=TERMS)[0] is None
+    assert lifecycle.cancel(conn, job.id).status == "cancelled"
+    assert lifecycle.cancel(conn, job.id).status == "cancelled"
+    assert lifecycle.claim(conn, job.id, 0, worker=WHO, terms=TERMS)[0] is None
     with pytest.raises(NotFound):
-        life.cancel(conn, "nobody")
+        lifecycle.cancel(conn, "nobody")
 
 
 @pytest.mark.parametrize("end", ["stops", "finishes", "fails", "is lost", "is handed back"])
 def test_a_running_job_is_cancelled_when_its_last_worker_ends(conn: Connection, end: str) -> None:
     job = new_job(conn, 3)
     first, second = claim(conn, job, 0), claim(conn, job, 1)
-    asked = life.cancel(conn, job.id)
+    asked = lifecycle.cancel(conn, job.id)
     assert (asked.status, asked.cancel_requested) == ("running", True)
     assert part_row(conn, job, 2).status == "cancelled"
-    life.stop_cancelled(conn, first)
+    lifecycle.stop_cancelled(conn, first)
     assert status(conn, job) == "running"
     if end == "stops":
-        life.stop_cancelled(conn, second)
+        lifecycle.stop_cancelled(conn, second)
     elif end == "finishes":
         assert finish(conn, second) is None
     elif end == "fails":
-        life.fail(conn, second, {"detail": "x"})
+        lifecycle.fail(conn, second, {"detail": "x"})
     elif end == "is lost":
-        life.retry(conn, second, life.LOST, TERMS)
+        lifecycle.retry(conn, second, lifecycle.LOST, TERMS)
     else:
-        life.hand_back(conn, second)
+        lifecycle.hand_back(conn, second)
     assert (status(conn, job), jobs.get(conn, job.id).error) == ("cancelled", None)
 
 
@@ -257,16 +257,16 @@ def test_cancellation_wins_over_the_assembly(conn: Connection) -> None:
     finish(conn, claim(conn, job, 0))
     assembly = finish(conn, claim(conn, job, 1))
     assert assembly is not None
-    life.cancel(conn, job.id)
-    life.finish_job(conn, assembly, b"{}")
+    lifecycle.cancel(conn, job.id)
+    lifecycle.finish_job(conn, assembly, b"{}")
     assert status(conn, job) == "cancelled"
 
 
 def test_what_has_ended_cannot_be_cancelled(conn: Connection) -> None:
     job = new_job(conn, 1)
-    life.fail(conn, claim(conn, job, 0), {"type": "t", "title": "t", "status": 422, "detail": "d"})
+    lifecycle.fail(conn, claim(conn, job, 0), {"type": "t", "title": "t", "status": 422, "detail": "d"})
     with pytest.raises(Conflict, match="has failed"):
-        life.cancel(conn, job.id)
+        lifecycle.cancel(conn, job.id)
 
 
 def test_a_lost_assembly_is_taken_up_by_whoever_is_rung(conn: Connection) -> None:
@@ -274,7 +274,7 @@ def test_a_lost_assembly_is_taken_up_by_whoever_is_rung(conn: Connection) -> Non
     finish(conn, claim(conn, job, 0), b"kept")
     lost = finish(conn, claim(conn, job, 1), b"too")
     assert lost is not None
-    life.retry(conn, lost, life.LOST, TERMS)
+    lifecycle.retry(conn, lost, lifecycle.LOST, TERMS)
     conn.execute(text("UPDATE parts SET available_at = now() WHERE status = 'queued'"))
     again = claim(conn, job, 2)
     assert (again.spec, again.attempt) == (None, 2)
@@ -293,7 +293,7 @@ ILLEGAL = {
 @pytest.mark.parametrize("statement", ILLEGAL.values(), ids=ILLEGAL.keys())
 def test_the_schema_keeps_ends_final(conn: Connection, statement: str) -> None:
     job = new_job(conn, 2)
-    life.fail(conn, claim(conn, job, 0), {"detail": "d"})
+    lifecycle.fail(conn, claim(conn, job, 0), {"detail": "d"})
     refused(conn, f"{statement}{' AND' if 'WHERE' in statement else ' WHERE'} {key(statement)} = '{job.id}'")
 
 
