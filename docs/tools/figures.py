@@ -20,7 +20,7 @@ from service.engine.data.matrix import Matrix
 from service.engine.planning.plan import Outline, mdad_plan, select_plan
 from service.engine.microbenchmark import select
 from service.engine.selection.registry import METHODS
-from service.report import words
+from service.report import formatting
 from service.report.charts import Axes, Panel
 from service.report.figures import Figure, figures
 from service.report.scales import Scale, ticks
@@ -75,7 +75,7 @@ def chosen(matrix: Matrix, method: str) -> Panel:
     axes = Axes(
         x,
         y,
-        [(value, words.percent(value, 0)) for value in ticks(0, 1)],
+        [(value, formatting.percent(value, 0)) for value in ticks(0, 1)],
         [(value, f"{value:.1f}") for value in ticks(-0.4, 1, 7)],
         "models that get the example right",
         "item–rest correlation",

@@ -17,7 +17,7 @@ from service.api.pages import Cursor
 from service.api.report import MOST_MODELS
 from service.api.route import StrictRoute
 from service.engine.selection.registry import METHODS
-from service.report import html, matrix_page, page
+from service.report import job_page, matrix_page, templates_env
 from service.schemas.problems import refusals
 from service.store import jobs, matrices
 
@@ -39,7 +39,7 @@ def get_home(
         for job in recent.items:
             if job.matrix_id not in names:
                 names[job.matrix_id] = matrices.get(conn, job.matrix_id).name
-    made = page.home_page(
+    made = job_page.home_page(
         known.items,
         recent.items,
         METHODS,
@@ -50,7 +50,7 @@ def get_home(
             "jobs": _older("jobs", recent.next_cursor, matrices_after=matrices_after),
         },
     )
-    return HTMLResponse(made, headers={**html.PAGE_HEADERS, "Cache-Control": "no-store"})
+    return HTMLResponse(made, headers={**templates_env.PAGE_HEADERS, "Cache-Control": "no-store"})
 
 
 def _older(what: str, cursor: str | None, **others: str | None) -> str | None:
@@ -78,7 +78,7 @@ def get_matrix_page(
     etag = hashlib.sha256(made.encode()).hexdigest()
     if caching.fresh(request, etag):
         return caching.not_modified(etag)
-    return HTMLResponse(made, headers={**html.PAGE_HEADERS, "ETag": f'"{etag}"'})
+    return HTMLResponse(made, headers={**templates_env.PAGE_HEADERS, "ETag": f'"{etag}"'})
 
 
 @router.get("/static/app.js", include_in_schema=False)
@@ -93,5 +93,5 @@ def script(request: Request) -> Response:
 
 @cache
 def _script() -> tuple[str, str]:
-    text = (html.STATIC / "app.js").read_text()
+    text = (templates_env.STATIC / "app.js").read_text()
     return text, hashlib.sha256(text.encode()).hexdigest()

@@ -19,7 +19,7 @@ from service.api.jobs import JobId
 from service.api.route import StrictRoute
 from service.core.errors import Fault, NotFound
 from service.export import TOOLS
-from service.report import figures, html, page, tables
+from service.report import figures, job_page, tables, templates_env
 from service.report.theme import Theme
 from service.schemas.problems import refusals
 from service.store import jobs, matrices, selections
@@ -46,7 +46,7 @@ class Basis:
     matrix: MatrixRecord
     result: bytes | None
     scores: dict[str, float | None]
-    runs: tuple[page.Run, ...] = ()
+    runs: tuple[job_page.Run, ...] = ()
 
     def etag(self, *what: str) -> str:
         """Of one rendering of the result by this version."""
@@ -70,12 +70,12 @@ def get_report(job_id: JobId, request: Request, house: HouseDep) -> Response:
     base_url = str(request.base_url)
 
     def made() -> str:
-        return page.job_page(basis.job, basis.matrix, basis.result, basis.scores, base_url, basis.runs)
+        return job_page.job_page(basis.job, basis.matrix, basis.result, basis.scores, base_url, basis.runs)
 
     if basis.result is None:
-        return HTMLResponse(made(), headers={**html.PAGE_HEADERS, "Cache-Control": "no-store"})
+        return HTMLResponse(made(), headers={**templates_env.PAGE_HEADERS, "Cache-Control": "no-store"})
     etag = basis.etag("page", basis.matrix.name, base_url, *(str(run) for run in basis.runs))
-    return _cached(request, etag, html.PAGE_HEADERS, "text/html", made)
+    return _cached(request, etag, templates_env.PAGE_HEADERS, "text/html", made)
 
 
 @router.get(
@@ -88,7 +88,7 @@ def get_figure_svg(
 ) -> Response:
     """A figure of a report as SVG."""
     basis = _finished(house, job_id)
-    headers = html.figure_headers(theme)
+    headers = templates_env.figure_headers(theme)
     return _cached(
         request,
         basis.etag("svg", name, theme),
@@ -136,14 +136,14 @@ def _basis(conn: Connection, job_id: str) -> Basis:
     return Basis(job, matrix, result, {model.model: model.accuracy for model in models}, runs)
 
 
-def _runs(conn: Connection, result: bytes) -> tuple[page.Run, ...]:
+def _runs(conn: Connection, result: bytes) -> tuple[job_page.Run, ...]:
     try:
         selection = selections.get(conn, orjson.loads(result)["selection_id"])
     except NotFound:
         # Selections may be kept for less time than jobs.
         return ()
     return tuple(
-        page.Run(offer.href, offer.filename, offer.command, offer.reason)
+        job_page.Run(offer.href, offer.filename, offer.command, offer.reason)
         for offer in exports.offered(exports.choice_of(conn, selection))
         if offer.format in TOOLS
     )
@@ -159,7 +159,7 @@ def _finished(house: House, job_id: str) -> Basis:
 
 
 def _figure(basis: Basis, name: str) -> figures.Figure:
-    drawn = figures.figures(_mdad(basis), page.known(basis.scores))
+    drawn = figures.figures(_mdad(basis), job_page.known(basis.scores))
     if name not in drawn:
         raise _unknown(basis, "figure", name, drawn)
     return drawn[name]

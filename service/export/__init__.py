@@ -4,7 +4,7 @@
 >>> form.write(choice), form.command(choice)
 """
 
-from service.export.choice import Cannot, Choice, Example
 from service.export.registry import FORMATS, TOOLS, Format
+from service.export.selection import Cannot, Choice, Example
 
 __all__ = ["FORMATS", "TOOLS", "Cannot", "Choice", "Example", "Format"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from service.export.choice import Cannot, Choice
+from service.export.selection import Cannot, Choice
 
 
 def write(choice: Choice) -> NoReturn:

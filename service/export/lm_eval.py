@@ -11,7 +11,7 @@ import json
 import re
 import shlex
 
-from service.export.choice import Cannot, Choice
+from service.export.selection import Cannot, Choice
 
 _PATTERN = re.compile(r"[,*?\[]")
 

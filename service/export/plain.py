@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 
-from service.export.choice import Cannot, Choice
+from service.export.selection import Cannot, Choice
 from service.report.tables import to_csv
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from service.export import helm, inspect, lm_eval, plain
-from service.export.choice import Choice
+from service.export import helm, inspect_ai, lm_eval, plain
+from service.export.selection import Choice
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ _ALL = (
     Format("csv", "text/csv", "csv", plain.csv),
     Format("json", "application/json", "json", plain.as_json),
     Format("lm_eval", "application/json", "lm_eval.json", lm_eval.write, lm_eval.command),
-    Format("inspect", "text/plain", "inspect.txt", inspect.write, inspect.command),
+    Format("inspect", "text/plain", "inspect.txt", inspect_ai.write, inspect_ai.command),
     Format("helm", "text/plain", "helm.txt", helm.write, helm.command),
 )
 

@@ -8,9 +8,9 @@ from typing import Any
 from markupsafe import Markup
 from scipy.optimize import isotonic_regression
 
-from service.report import words
+from service.report import formatting
 from service.report.charts import Axes, Panel
-from service.report.lines import Judged, Line, Result, lines, truths
+from service.report.curves import Judged, Line, Result, lines, truths
 from service.report.scales import Scale, ceiling, ticks
 from service.report.svg import element, path, shortened
 
@@ -59,8 +59,8 @@ def _panel(result: Result, line: Line, size: int, truth: str, judged: Judged, wi
     y = Scale(FLOOR, 1, HEIGHT - BOTTOM, TOP)
     axes = Axes(
         x, y,
-        [(value, words.tick(value)) for value in ticks(0, right)],
-        [(value, words.percent(value, 0)) for value in ticks(FLOOR, 1, 6)],
+        [(value, formatting.tick(value)) for value in ticks(0, right)],
+        [(value, formatting.percent(value, 0)) for value in ticks(FLOOR, 1, 6)],
         "true difference between the two models, points",
         "pairs in the right order",
     )  # fmt: skip
@@ -74,11 +74,11 @@ def _panel(result: Result, line: Line, size: int, truth: str, judged: Judged, wi
         _marked(judged, axes),
         element(
             "text",
-            f"On {words.TRUTHS[truth]}: {shortened(line.label, 32)}, {words.count(size, 'example')}",
+            f"On {formatting.TRUTHS[truth]}: {shortened(line.label, 32)}, {formatting.count(size, 'example')}",
             x=0, y=20, class_="head",
         ),
     ]  # fmt: skip
-    title = f"Agreement by difference on {words.TRUTHS[truth]}: {line.label}, {words.count(size, 'example')}"
+    title = f"Agreement by difference on {formatting.TRUTHS[truth]}: {line.label}, {formatting.count(size, 'example')}"
     return Panel(title, _told(points, judged, probability), WIDTH, HEIGHT, Markup("").join(body))
 
 
@@ -90,8 +90,8 @@ def _dots(points: Sequence[Mapping[str, Any]], axes: Axes) -> Markup:
             "circle",
             element(
                 "title",
-                f"{words.points(point['difference'])} points apart: "
-                f"{words.percent(point['agreement'])} right, {words.count(point['pairs'], 'pair')}",
+                f"{formatting.points(point['difference'])} points apart: "
+                f"{formatting.percent(point['agreement'])} right, {formatting.count(point['pairs'], 'pair')}",
             ),
             cx=axes.x(point["difference"]),
             cy=axes.y(point["agreement"]),
@@ -116,7 +116,7 @@ def _fit(points: Sequence[Mapping[str, Any]], axes: Axes) -> Markup:
 def _threshold(probability: float, axes: Axes) -> Markup:
     at = axes.y(probability)
     line = element("path", d=path([(axes.x.start, at), (axes.x.end, at)]), class_="target")
-    said = f"{words.percent(probability, 0)} right"
+    said = f"{formatting.percent(probability, 0)} right"
     return line + element("text", said, x=axes.x.end - 4, y=at + 16, text_anchor="end", class_="good over")
 
 
@@ -138,12 +138,12 @@ def _interval(judged: Judged, axes: Axes) -> Markup:
 
 def _marked(judged: Judged, axes: Axes) -> Markup:
     if judged["mdad"] is None:
-        largest = words.points(judged["largest_difference"])
-        said = f"MDAD {words.reason(judged.get('reason'))}: largest difference tested {largest} points"
+        largest = formatting.points(judged["largest_difference"])
+        said = f"MDAD {formatting.reason(judged.get('reason'))}: largest difference tested {largest} points"
         return element("text", said, x=axes.x.start + 8, y=axes.y.start - 12, class_="strong over")
     at, y = axes.x(judged["mdad"]), axes.y.start - 12
     line = element("path", d=path([(at, axes.y.start), (at, axes.y.end)]), class_="series thin accent")
-    said = f"MDAD {words.mdad(judged)} points"
+    said = f"MDAD {formatting.mdad(judged)} points"
     if at < (axes.x.start + axes.x.end) / 2:
         return line + element("text", said, x=at + 8, y=y, class_="strong over")
     return line + element("text", said, x=at - 8, y=y, text_anchor="end", class_="strong over")
@@ -152,12 +152,12 @@ def _marked(judged: Judged, axes: Axes) -> Markup:
 def _told(points: Sequence[Mapping[str, Any]], judged: Judged, probability: float) -> str:
     sample = points[:: max(1, len(points) // 8)]
     curve = ", ".join(
-        f"{words.percent(point['agreement'], 0)} at {words.points(point['difference'])} points"
+        f"{formatting.percent(point['agreement'], 0)} at {formatting.points(point['difference'])} points"
         for point in sample
     )
     ends = (
-        f"{words.percent(probability, 0)} is reached at {words.mdad(judged)} points"
+        f"{formatting.percent(probability, 0)} is reached at {formatting.mdad(judged)} points"
         if judged["mdad"] is not None
-        else f"the MDAD is {words.reason(judged.get('reason'))}"
+        else f"the MDAD is {formatting.reason(judged.get('reason'))}"
     )
     return f"Pairs in the right order: {curve}; {ends}."

@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from service.report.charts import Panel
 from service.report.curve_figure import curve_panels
-from service.report.lines import Result
+from service.report.curves import Result
 from service.report.mdad_figures import error_panels, mdad_panels, method_panels
 from service.report.models_figure import model_panels
 from service.report.svg import element

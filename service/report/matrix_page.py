@@ -12,11 +12,11 @@ from service.engine.comparison.intervals import wilson_share
 from service.engine.data import summary
 from service.engine.data.item_rest import LEAST_MODELS, doubtful, item_rest
 from service.engine.data.matrix import Matrix
-from service.report import words
+from service.report import formatting
 from service.report.charts import Axes, Panel
-from service.report.html import render
 from service.report.scales import Scale, ceiling, ticks
 from service.report.svg import element, path
+from service.report.templates_env import render
 from service.store.records import MatrixRecord, ModelRecord
 
 MOST_ROWS = 1000
@@ -65,7 +65,7 @@ def matrix_page(record: MatrixRecord, models: Iterable[ModelRecord], matrix: Mat
         "matrix.html",
         matrix=record,
         rows=rows,
-        scale=f"{words.percent(scale.low, 0)} to {words.percent(scale.high, 0)}",
+        scale=f"{formatting.percent(scale.low, 0)} to {formatting.percent(scale.high, 0)}",
         look=look,
         subtask_rows=[_subtask_row(subtask) for subtask in look.subtasks],
         difficulty=_difficulty(matrix).svg("difficulty"),
@@ -143,7 +143,7 @@ def _difficulty(matrix: Matrix) -> Panel:
     x, y = Scale(0, 1, 50, 472), Scale(0, top, 250, 50)
     axes = Axes(
         x, y,
-        [(value, words.percent(value, 0)) for value in ticks(0, 1)],
+        [(value, formatting.percent(value, 0)) for value in ticks(0, 1)],
         [(value, f"{value:,.0f}") for value in ticks(0, top, 4) if value == int(value)],
         "mean score of the models on an example", "examples",
     )  # fmt: skip
@@ -153,17 +153,17 @@ def _difficulty(matrix: Matrix) -> Panel:
         if count
     ]
     told = ", ".join(
-        f"{int(count):,} from {words.percent(low, 0)}" for low, count in zip(edges, counts, strict=False)
+        f"{int(count):,} from {formatting.percent(low, 0)}" for low, count in zip(edges, counts, strict=False)
     )
     return Panel("Examples by mean score", told, 500, 300, Markup("").join([axes.draw(), *bars]))
 
 
 def _bar(low: float, high: float, count: int, axes: Axes) -> Markup:
-    span = f"{words.percent(low, 0)} to {words.percent(high, 0)}"
+    span = f"{formatting.percent(low, 0)} to {formatting.percent(high, 0)}"
     left, right, foot, head = axes.x(low), axes.x(high), axes.y(0), axes.y(count)
     return element(
         "rect",
-        element("title", f"{span}: {words.count(count, 'example')}"),
+        element("title", f"{span}: {formatting.count(count, 'example')}"),
         x=left + 1,
         y=head,
         width=right - left - 2,

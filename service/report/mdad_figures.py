@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 
 from markupsafe import Markup
 
-from service.report import charts, words
+from service.report import charts, formatting
 from service.report.charts import Axes, Panel, Point, Series
-from service.report.lines import TRUTHS, Judged, Line, Result, lines, truths
+from service.report.curves import TRUTHS, Judged, Line, Result, lines, truths
 from service.report.scales import Scale, ceiling, ticks
 from service.report.svg import element, path, shortened
 from service.report.theme import Look
@@ -65,10 +65,10 @@ def _overview(result: Result, truth: str) -> Panel:
         *(charts.draw_whiskers(one, axes) for one in bold),
         *(charts.draw_line(one, axes) for one in bold),
         charts.draw_names(series, axes),
-        _head(f"On {words.TRUTHS[truth]}"),
+        _head(f"On {formatting.TRUTHS[truth]}"),
         _halo(result, truth, axes),
     ]
-    title = f"MDAD by size on {words.TRUTHS[truth]}"
+    title = f"MDAD by size on {formatting.TRUTHS[truth]}"
     return Panel(title, _told(series, "MDAD"), WIDTH, height, Markup("").join(body))
 
 
@@ -79,7 +79,7 @@ def _single(result: Result, line: Line, scale: Scale) -> Panel:
     for truth in truths(result):
         appearance = Look(line.look.colour, line.look.mark, SINGLE_DASH[truth])
         points = tuple(_mdad_point(size, judged) for size, judged in line.judged(truth))
-        drawn.append(Series(words.TRUTHS[truth], appearance, points))
+        drawn.append(Series(formatting.TRUTHS[truth], appearance, points))
     body = [
         axes.draw(),
         _target_line(result, axes, named=False),
@@ -95,7 +95,7 @@ def _single(result: Result, line: Line, scale: Scale) -> Panel:
 def _key(result: Result) -> Panel:
     """What the lines of the small panels mean."""
     width, height = SMALL
-    samples = [(words.TRUTHS[truth], "series thin s7", SINGLE_DASH[truth]) for truth in truths(result)]
+    samples = [(formatting.TRUTHS[truth], "series thin s7", SINGLE_DASH[truth]) for truth in truths(result)]
     samples += [
         ("exact random, same items", "series thin soft", RANDOM_DASH),
         ("wanted MDAD", "target", None),
@@ -123,30 +123,30 @@ def _errors(result: Result, truth: str) -> Panel | None:
     height = charts.height_for(len(series))
     x = Scale(*_size_range(result), LEFT, WIDTH - RIGHT, logarithmic=True)
     y = Scale(0, top, height - BOTTOM, TOP)
-    y_ticks = [(value, words.tick(value)) for value in ticks(0, top, 4)]
+    y_ticks = [(value, formatting.tick(value)) for value in ticks(0, top, 4)]
     axes = Axes(x, y, _size_ticks(result), y_ticks, "examples in the micro-benchmark", "mean error, points")
     body = [
         axes.draw(),
         *(charts.draw_line(one, axes) for one in sorted(series, key=lambda one: one.bold)),
         charts.draw_names(series, axes),
-        _head(f"Against the score on {words.TRUTHS[truth]}"),
+        _head(f"Against the score on {formatting.TRUTHS[truth]}"),
     ]
-    title = f"Estimation error by size on {words.TRUTHS[truth]}"
+    title = f"Estimation error by size on {formatting.TRUTHS[truth]}"
     return Panel(title, _told(series, "mean error"), WIDTH, height, Markup("").join(body))
 
 
 def _mdad_point(size: int, judged: Judged) -> Point:
     low, high = judged["interval"] or (None, None)
     unit = "" if judged["mdad"] is None else " points"
-    note = f"{words.count(size, 'example')}: MDAD {words.mdad(judged)}{unit}"
+    note = f"{formatting.count(size, 'example')}: MDAD {formatting.mdad(judged)}{unit}"
     return Point(size, judged["mdad"], low, high, note)
 
 
 def _error_point(size: int, judged: Judged) -> Point:
     error = judged.get("estimation_error") or {"mean": None, "p90": None}
     note = (
-        f"{words.count(size, 'example')}: mean error {words.points(error['mean'], 2)} points, "
-        f"90th percentile {words.points(error['p90'], 2)}"
+        f"{formatting.count(size, 'example')}: mean error {formatting.points(error['mean'], 2)} points, "
+        f"90th percentile {formatting.points(error['p90'], 2)}"
     )
     return Point(size, error["mean"], note=note)
 
@@ -168,7 +168,7 @@ def _mdad_scale(result: Result) -> Scale:
 def _mdad_axes(result: Result, x: Scale, vertical: tuple[float, float], scale: Scale | None = None) -> Axes:
     of = scale or _mdad_scale(result)
     y = Scale(of.low, of.high, *vertical, logarithmic=True)
-    y_ticks = [(value, words.tick(value)) for value in DECADES if value <= of.high]
+    y_ticks = [(value, formatting.tick(value)) for value in DECADES if value <= of.high]
     x = Scale(*_size_range(result), x.start, x.end, logarithmic=True)
     return Axes(x, y, _size_ticks(result), y_ticks, "examples in the micro-benchmark", "MDAD, points")
 
@@ -190,7 +190,7 @@ def _target_line(result: Result, axes: Axes, *, named: bool = True) -> Markup:
     if not named:
         return line
     said = element(
-        "text", f"wanted: {words.points(target)}", x=axes.x.start + 6, y=at + 17, class_="good over"
+        "text", f"wanted: {formatting.points(target)}", x=axes.x.start + 6, y=at + 17, class_="good over"
     )
     return line + said
 
@@ -228,7 +228,8 @@ def _told(series: Sequence[Series], what: str) -> str:
     return "; ".join(
         f"{one.label}: {what} "
         + ", ".join(
-            f"{words.points(p.y) if p.y is not None else 'not reached'} at {p.x:,.0f}" for p in one.points
+            f"{formatting.points(p.y) if p.y is not None else 'not reached'} at {p.x:,.0f}"
+            for p in one.points
         )
         for one in series
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from service.report import words
+from service.report import formatting
 from service.report.charts import Panel
 from service.report.scales import Scale, ticks
 from service.report.svg import element, path, shortened
@@ -83,7 +83,7 @@ def _names(ranked: Standing, total: int, mdad: float | None, *, grouped: bool) -
 
 
 def _row(name: str, value: float, x: Scale, y: float) -> Markup:
-    said = element("title", f"{name}: {words.percent(value, 2)}")
+    said = element("title", f"{name}: {formatting.percent(value, 2)}")
     text = element("text", said, shortened(name, NAME_COLUMNS), x=0, y=y + 4.5, class_="strong")
     guide = element("path", d=path([(x.start, y), (x(value), y)]), class_="grid")
     return text + guide + element("circle", said, cx=x(value), cy=y, r=4.5, class_="mark s0")
@@ -115,7 +115,7 @@ def _heap(accuracies: Mapping[str, float], mdad: float | None) -> Panel:
         element("path", d="".join(dots), class_="dots s0", stroke_width=f"{min(width, rise) * 0.85:.2f}"),
         _measure(x, mdad),
     ]
-    told = f"Scores from {words.percent(values[0])} to {words.percent(values[-1])}."
+    told = f"Scores from {formatting.percent(values[0])} to {formatting.percent(values[-1])}."
     return Panel(
         f"The scores of all {len(values):,} models", told, WIDTH, STRIP_HEIGHT, Markup("").join(body)
     )
@@ -126,7 +126,7 @@ def _measure(x: Scale, mdad: float | None) -> Markup:
         return Markup("")
     start, end = x.start, x.start + (x(x.low + mdad) - x.start)
     ruler = path([(start, 36), (start, 44)]) + path([(start, 40), (end, 40)]) + path([(end, 36), (end, 44)])
-    said = f"closer than this ({words.points(mdad)} points): not to be told apart"
+    said = f"closer than this ({formatting.points(mdad)} points): not to be told apart"
     return element("path", d=ruler, class_="bracket") + element(
         "text", said, x=end + 10, y=44, class_="strong"
     )
@@ -137,7 +137,7 @@ def _axis(x: Scale, floor: float, top: float) -> Markup:
     for value in ticks(x.low, x.high, 4 if x.end - x.start < 300 else 8):
         at = x(value)
         parts.append(element("path", d=path([(at, top), (at, floor + 4)]), class_="grid"))
-        parts.append(element("text", words.percent(value, 0), x=at, y=floor + 18, text_anchor="middle"))
+        parts.append(element("text", formatting.percent(value, 0), x=at, y=floor + 18, text_anchor="middle"))
     parts.append(
         element(
             "text", "score on the full benchmark", x=(x.start + x.end) / 2, y=floor + 37, text_anchor="middle"
@@ -154,6 +154,6 @@ def _zoomed(values: Sequence[float], least: float, start: float, end: float) -> 
 
 
 def _told(ranked: Standing, found: Sequence[Bracket]) -> str:
-    line = ", ".join(f"{name} {words.percent(value)}" for name, value in ranked)
+    line = ", ".join(f"{name} {formatting.percent(value)}" for name, value in ranked)
     runs = "; ".join(f"{ranked[b.first][0]} to {ranked[b.last][0]}" for b in found) or "none"
     return f"{line}. Too close to tell apart: {runs}."

@@ -7,7 +7,7 @@ import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from service.report.lines import TRUTHS, Result
+from service.report.curves import TRUTHS, Result
 
 Row = Sequence[object]
 Standing = Mapping[str, float | None]

@@ -15,7 +15,7 @@ import pytest
 import sqlalchemy as sa
 
 from service.core.settings import Settings
-from service.report import html
+from service.report import templates_env
 from service.report.figures import NAMES
 from service.report.tables import TABLES
 from tests.api.test_http import problem
@@ -73,7 +73,7 @@ def done(submit: Callable[..., str], finish: Callable[[str], None]) -> str:
 def page(answer: httpx.Response) -> str:
     assert answer.status_code == 200, answer.text
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
-    for name, value in html.PAGE_HEADERS.items():
+    for name, value in templates_env.PAGE_HEADERS.items():
         assert answer.headers[name] == value
     return answer.text
 
@@ -81,7 +81,7 @@ def page(answer: httpx.Response) -> str:
 def test_a_finished_job_shows_its_recommendation_and_the_matrix_by_name(api: httpx.Client, done: str) -> None:
     text = page(api.get(f"{done}/report"))
     result = api.get(f"{done}/result").json()
-    assert str(html.clean(result["recommendation"]["sentence"])) in text
+    assert str(templates_env.clean(result["recommendation"]["sentence"])) in text
     assert "&lt;b&gt;bold&lt;/b&gt;" in text
     assert f"curl -s -H 'content-type: application/json' {api.base_url}/mdad" in text.replace("&#39;", "'")
 

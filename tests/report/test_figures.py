@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from service.engine.data.matrix import Matrix
 from service.report.curve_figure import shown
+from service.report.curves import lines
 from service.report.figures import NAMES, figures
-from service.report.lines import lines
 from service.report.models_figure import brackets
 from tests.report.conftest import HOSTILE, Result, matrix_of, result_of, scores_of
 

@@ -16,9 +16,9 @@ import orjson
 import pytest
 
 from service.engine.data.matrix import Matrix
-from service.report import html
+from service.report import templates_env
+from service.report.job_page import Run, home_page, job_page
 from service.report.matrix_page import matrix_page
-from service.report.page import Run, home_page, job_page
 from service.store.records import ModelRecord
 from tests.report.conftest import HOSTILE, Result, job_of, matrix_of, record_of, result_of, scores_of
 
@@ -77,7 +77,7 @@ def assert_inert(page: str) -> None:
 def test_the_report_begins_with_the_recommendation(matrix: Matrix, result: Result) -> None:
     page = report(matrix, result)
     advice = result["recommendation"]
-    assert page.index(str(html.clean(advice["sentence"]))) < page.index('id="sizes"')
+    assert page.index(str(templates_env.clean(advice["sentence"]))) < page.index('id="sizes"')
     seen = Outline(page).text
     for caveat in advice["caveats"]:
         assert caveat in seen
@@ -231,7 +231,7 @@ def test_hostile_names_neither_run_nor_break(hostile: tuple[Matrix, Result]) -> 
 def test_the_policy_allows_our_style_sheet_and_nothing_else(matrix: Matrix, result: Result) -> None:
     styles = re.findall(r"<style>(.*?)</style>", report(matrix, result), re.DOTALL)
     digest = base64.b64encode(hashlib.sha256(styles[0].encode()).digest()).decode()
-    policy = html.PAGE_HEADERS["Content-Security-Policy"]
+    policy = templates_env.PAGE_HEADERS["Content-Security-Policy"]
     assert len(styles) == 1
     assert f"style-src 'sha256-{digest}'" in policy
     assert "unsafe" not in policy
@@ -247,7 +247,7 @@ def test_a_figure_opened_on_its_own_may_use_its_style(matrix: Matrix, result: Re
     assert style
     text = style.group(1).replace("&#39;", "'").replace("&gt;", ">")
     digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-    assert f"'sha256-{digest}'" in html.figure_headers(theme)["Content-Security-Policy"]
+    assert f"'sha256-{digest}'" in templates_env.figure_headers(theme)["Content-Security-Policy"]
 
 
 def test_six_methods_seven_sizes_450_models_are_light_and_quick() -> None:

@@ -10,10 +10,10 @@ from typing import Any
 
 import orjson
 
+from service.report.curves import truths
 from service.report.figures import figures
-from service.report.html import render
-from service.report.lines import truths
 from service.report.tables import TABLES
+from service.report.templates_env import render
 from service.store.records import JobRecord, MatrixRecord
 
 MOST_EXAMPLES = 2000

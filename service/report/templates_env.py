@@ -10,7 +10,7 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader
 
-from service.report import words
+from service.report import formatting
 from service.report.svg import clean
 from service.report.theme import DARK, LIGHT, Theme, style
 
@@ -78,7 +78,7 @@ def _environment() -> Environment:
         loader=FileSystemLoader(FOLDER / "templates"), autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
     for name in ("points", "percent", "number", "span", "mdad", "moment", "words", "count"):
-        made.filters[name] = getattr(words, name)
+        made.filters[name] = getattr(formatting, name)
     made.filters |= {"clean": clean, "json": pretty, "shell": shell}
     return made
 

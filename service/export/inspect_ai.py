@@ -13,7 +13,7 @@ import shlex
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
-from service.export.choice import Cannot, Choice
+from service.export.selection import Cannot, Choice
 
 LONGEST = 100_000
 """Bytes of an argument; the kernel's limit is 131,072."""
