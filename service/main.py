@@ -10,36 +10,36 @@ from fastapi import FastAPI
 from fastapi.routing import APIRoute
 from threadpoolctl import threadpool_limits
 
-from service.api import (
+from service.api import problems
+from service.api.authenticator import Access
+from service.api.context import House
+from service.api.middleware.authentication import Door
+from service.api.middleware.request_envelope import QUIET, BodyLimit, Envelope
+from service.api.openapi import document
+from service.api.rate_limiter import Pace
+from service.api.routes import (
+    api_docs,
     compare,
-    docs,
     drift,
     health,
-    home,
+    job_reports,
     jobs,
     matrices,
+    mdad_and_select,
     metrics,
-    openapi,
-    partial,
+    pages,
+    partial_results,
     power,
-    problems,
-    report,
     scores,
     selections,
-    submit,
     webhooks,
 )
-from service.api.access import Access
-from service.api.door import Door
-from service.api.house import House
-from service.api.listener import Listener
-from service.api.middleware import QUIET, BodyLimit, Envelope
-from service.api.pace import Pace
-from service.api.standings import Standings
 from service.core import logging, tracing
 from service.core.settings import Settings
+from service.jobs.listener import Listener
 from service.jobs.notifier import Bell
 from service.store.database import make_engine
+from service.usecases.evaluator_cache import Standings
 
 
 def create_app(settings: Settings) -> FastAPI:
@@ -54,8 +54,8 @@ def create_app(settings: Settings) -> FastAPI:
         title="Tastetest",
         version=version("tastetest"),
         summary="How small can your benchmark be, and which comparisons can you still trust?",
-        description=openapi.DESCRIPTION,
-        openapi_tags=openapi.TAGS,
+        description=document.DESCRIPTION,
+        openapi_tags=document.TAGS,
         lifespan=_lifespan(settings),
         generate_unique_id_function=_function_name,
         redirect_slashes=False,
@@ -70,14 +70,25 @@ def create_app(settings: Settings) -> FastAPI:
             "exclude": lambda scope: scope["path"] in QUIET,
         },
     )
-    resources = (matrices, submit, jobs, partial, selections, scores, drift, compare, power, webhooks)
-    for resource in (*resources, report, home, docs, health, metrics):
+    resources = (
+        matrices,
+        mdad_and_select,
+        jobs,
+        partial_results,
+        selections,
+        scores,
+        drift,
+        compare,
+        power,
+        webhooks,
+    )
+    for resource in (*resources, job_reports, pages, api_docs, health, metrics):
         app.include_router(resource.router)
     app.add_middleware(BodyLimit, limit=settings.max_body_bytes)
     app.add_middleware(Door)
     app.add_middleware(Envelope)
     problems.install(app)
-    openapi.install(app)
+    document.install(app)
     return app
 
 

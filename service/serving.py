@@ -19,7 +19,7 @@ from sqlalchemy.exc import OperationalError, ProgrammingError
 
 import migrations
 from service import embedded
-from service.api.access import any_key, is_loopback
+from service.api.authenticator import any_key, is_loopback
 from service.core import logging
 from service.core.settings import Settings, get_settings
 from service.main import create_app

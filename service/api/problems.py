@@ -17,7 +17,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.exceptions import HTTPException
 from starlette.types import Scope
 
-from service.api.validation import faults_of
+from service.api.validation_messages import faults_of
 from service.core.errors import InvalidRequest, Problem, Unavailable
 from service.schemas.problems import PROBLEM_TYPE
 

@@ -14,7 +14,7 @@ import structlog
 from fastapi import FastAPI
 
 import migrations
-from service.api.middleware import Envelope
+from service.api.middleware.request_envelope import Envelope
 from service.core.settings import Settings
 from service.store.database import make_engine
 from tests.api.conftest import LIMIT, answering

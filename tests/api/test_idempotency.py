@@ -8,8 +8,8 @@ import httpx
 import pytest
 import sqlalchemy as sa
 
+from tests.api.routes.test_jobs import document_of
 from tests.api.test_http import problem
-from tests.api.test_jobs import document_of
 from tests.contract.test_refusals import everything
 
 CSV = b"model,q1,q2\na,1,0\nb,0,1\n"

@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx
 
 from tests.acceptance.running import serving
-from tests.api.test_jobs import document_of
+from tests.api.routes.test_jobs import document_of
 
 
 def test_those_who_follow_a_job_are_sent_home_when_the_service_stops(tmp_path: Path) -> None:

@@ -16,9 +16,9 @@ import numpy as np
 import migrations
 from service import embedded
 from service.api import problems
-from service.api.access import MEND
-from service.api.bodies import CSV
-from service.api.examples import PROBLEM, RECORDED, SHORT
+from service.api.authenticator import MEND
+from service.api.openapi.examples import PROBLEM, RECORDED, SHORT
+from service.api.openapi.upload_bodies import CSV
 from service.core.errors import Fault, Forbidden, Problem, TooManyRequests, Unauthenticated, Unavailable
 from service.core.settings import Settings
 from service.store.database import make_engine

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from service.api.examples import RECORDED
+from service.api.openapi.examples import RECORDED
 from tests.contract.document import document, validate
 from tests.contract.test_document import operations
 

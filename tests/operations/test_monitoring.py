@@ -14,7 +14,7 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from service.api.metrics import STATUSES
+from service.api.routes.metrics import STATUSES
 from tests.api.conftest import api as api
 from tests.api.conftest import settings as settings
 from tests.contract.document import document

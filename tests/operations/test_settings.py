@@ -22,7 +22,7 @@ from pydantic_core import PydanticUndefined
 from sqlalchemy import Engine, text
 
 from service import ingest
-from service.api.upload import limits_of
+from service.api.received_upload import limits_of
 from service.core.errors import TooLarge
 from service.core.settings import Settings, env_name, get_settings
 from service.engine.data.matrix import Matrix
@@ -53,12 +53,12 @@ PROOF = {
     "max_trials": HERE + "test_a_request_for_too_much_is_refused",
     "max_sizes": HERE + "test_a_request_for_too_much_is_refused",
     "auth": "api/test_browsers.py::test_a_public_address_needs_a_key_first",
-    "key_cache_seconds": "api/test_access.py::test_a_key_is_looked_up_once_in_its_time",
+    "key_cache_seconds": "api/test_authenticator.py::test_a_key_is_looked_up_once_in_its_time",
     "hosts": "api/test_browsers.py::test_without_keys_local_and_named_hosts_are_answered",
     "max_job_cpu_seconds": "api/test_limits.py::test_a_request_that_would_compute_for_too_long_is_refused",
     "max_unfinished_jobs": "api/test_limits.py::test_a_workspace_has_so_many_unfinished_jobs",
     "max_stored_bytes": "api/test_limits.py::test_a_workspace_stores_so_much",
-    "max_requests_per_minute": "api/test_pace.py::test_a_key_may_send_so_many_requests_a_minute",
+    "max_requests_per_minute": "api/test_rate_limiter.py::test_a_key_may_send_so_many_requests_a_minute",
     "max_attempts": HERE + "test_a_job_keeps_the_terms_it_was_accepted_under",
     "job_seconds": HERE + "test_a_job_keeps_the_terms_it_was_accepted_under",
     "worker_memory_mib": "workers/test_work.py::test_a_hog_fails_its_job_after_its_attempts_and_says_why",
@@ -73,7 +73,7 @@ PROOF = {
     "keep_jobs_days": HERE + "test_what_is_older_than_set_is_let_go",
     "keep_revisions_days": HERE + "test_what_is_older_than_set_is_let_go",
     "keep_selections_days": HERE + "test_what_is_older_than_set_is_let_go",
-    "webhook_private_addresses": "api/test_webhooks.py::test_private_addresses_are_refused_unless_allowed",
+    "webhook_private_addresses": "api/routes/test_webhooks.py::test_private_addresses_are_refused_unless_allowed",
     "webhook_overlap_hours": HERE + "test_a_replaced_secret_signs_for_as_long_as_set",
     "stop_seconds": "faults/test_workers.py::test_a_computation_that_does_not_listen_holds_no_worker",
     "shutdown_grace_seconds": HERE + "test_the_scheduler_and_workers_keep_their_times",

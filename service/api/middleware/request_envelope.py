@@ -1,0 +1,125 @@
+"""Around every request: its id, its line in the log, its size limit, and what happens when we crash."""
+
+from __future__ import annotations
+
+import re
+import time
+import uuid
+
+import structlog
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from service.api import problems
+from service.api.routes import metrics
+from service.core.errors import Fault, TooLarge
+
+log = structlog.get_logger("tastetest.access")
+
+WELL_FORMED_ID = re.compile(r"[A-Za-z0-9._\-]{1,128}")
+QUIET = {"/livez", "/readyz", "/metrics"}
+
+
+class Envelope:
+    """Gives each request an id, logs it, and answers a problem document when the application crashes.
+
+    Outside everything else, so that nothing escapes it; the crash is logged
+    here with its traceback and goes no further, unless the response had begun.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one connection."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        request_id = _request_id(Headers(scope=scope))
+        scope.setdefault("state", {})["request_id"] = request_id
+        with structlog.contextvars.bound_contextvars(request_id=request_id):
+            await self._answer(scope, receive, send, request_id)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send, request_id: str) -> None:
+        status = 0
+        started = time.perf_counter()
+
+        async def tell(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                MutableHeaders(scope=message)["x-request-id"] = request_id
+            await send(message)
+
+        try:
+            await self.app(scope, receive, tell)
+        except Exception:
+            log.exception("crash", method=scope["method"], path=scope["path"])
+            if status:
+                raise
+            await problems.crashed(scope)(scope, receive, tell)
+        finally:
+            _record(scope, status, time.perf_counter() - started)
+
+
+class BodyLimit:
+    """Refuses bodies over `limit` bytes, by their declared length or, chunked, by counting."""
+
+    def __init__(self, app: ASGIApp, limit: int) -> None:
+        self.app = app
+        self.limit = limit
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one connection."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        declared = Headers(scope=scope).get("content-length", "0")
+        if declared.isdecimal() and int(declared) > self.limit:
+            await problems.render(scope, self._refusal())(scope, receive, send)
+            return
+        await self.app(scope, self._counted(receive), send)
+
+    def _counted(self, receive: Receive) -> Receive:
+        total = 0
+
+        async def counted() -> Message:
+            nonlocal total
+            message = await receive()
+            total += len(message.get("body", b""))
+            if total > self.limit:
+                raise self._refusal()
+            return message
+
+        return counted
+
+    def _refusal(self) -> TooLarge:
+        limit = f"{self.limit:,} bytes"
+        return TooLarge(
+            f"The body is larger than the {limit} accepted here; send it compressed, or model by model.",
+            [Fault("", "body_too_large", f"At most {limit}.")],
+        )
+
+
+def _request_id(headers: Headers) -> str:
+    given = headers.get("x-request-id", "")
+    return given if WELL_FORMED_ID.fullmatch(given) else uuid.uuid4().hex
+
+
+def _record(scope: Scope, status: int, seconds: float) -> None:
+    """One line in the log and one count in the metrics, by the route's template."""
+    route = getattr(scope.get("route"), "path", "")
+    metrics.REQUESTS.labels(scope["method"] if route else "", route, str(status)).inc()
+    metrics.SECONDS.labels(route).observe(seconds)
+    if scope["path"] not in QUIET:
+        caller = scope.get("state", {}).get("caller")
+        log.info(
+            "request",
+            workspace=caller.workspace if caller else None,
+            key=caller.key if caller else None,
+            method=scope["method"],
+            path=scope["path"],
+            route=route,
+            status=status,
+            milliseconds=round(seconds * 1000, 2),
+        )

@@ -1,0 +1,90 @@
+"""Requests a minute, counted in Redis for all servers together; without Redis, not counted."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import redis
+import structlog
+from limits import RateLimitItemPerMinute
+from limits.storage import RedisStorage
+from limits.strategies import FixedWindowRateLimiter
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from service.api.authenticator import Caller
+from service.core.errors import Fault, TooManyRequests
+from service.core.settings import Settings
+
+log = structlog.get_logger(__name__)
+
+# A request waits no longer than this for a Redis that does not answer, and then none for a while.
+PATIENCE_SECONDS = 0.05
+REST_SECONDS = 5.0
+THREADS = 8
+
+
+class Pace:
+    """Counts the requests of each key."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._most = settings.max_requests_per_minute
+        self._item = RateLimitItemPerMinute(self._most)
+        self._limiter = FixedWindowRateLimiter(_storage(settings.redis_url))
+        self._resting_until = float("-inf")
+        # Threads of its own: a frozen Redis must not take those that answer requests.
+        self._threads = ThreadPoolExecutor(THREADS, "pace")
+
+    async def keep(self, caller: Caller) -> None:
+        """Count a request.
+
+        Raises
+        ------
+        TooManyRequests
+            It is one too many.
+        """
+        if caller.key is None or time.monotonic() < self._resting_until:
+            return
+        wait = await asyncio.get_running_loop().run_in_executor(self._threads, self._hit, caller.key)
+        if wait is not None:
+            raise self._refusal(wait)
+
+    def _hit(self, key: str) -> int | None:
+        """Seconds until there is room again; None when there is some, or Redis does not say."""
+        if time.monotonic() < self._resting_until:
+            return None
+        try:
+            if self._limiter.hit(self._item, key):
+                return None
+            return math.ceil(
+                max(1.0, self._limiter.get_window_stats(self._item, key).reset_time - time.time())
+            )
+        except redis.RedisError as error:
+            self._resting_until = time.monotonic() + REST_SECONDS
+            log.warning("requests are not counted", error=repr(error))
+            return None
+
+    def _refusal(self, wait: int) -> TooManyRequests:
+        message = f"A key may send {self._most:,} requests a minute; there is room again in {wait} s."
+        headers = (
+            ("Retry-After", str(wait)),
+            ("RateLimit-Policy", f'"requests";q={self._most};w=60'),
+            ("RateLimit", f'"requests";r=0;t={wait}'),
+        )
+        return TooManyRequests(message, [Fault("", "too_many_requests", message)], headers)
+
+
+def _storage(redis_url: str) -> RedisStorage:
+    # Celery's name for a socket differs from redis-py's.
+    url = redis_url.replace("redis+socket://", "unix://", 1)
+    pool = redis.ConnectionPool.from_url(
+        url,
+        socket_timeout=PATIENCE_SECONDS,
+        socket_connect_timeout=PATIENCE_SECONDS,
+        retry=Retry(NoBackoff(), 0),
+        max_connections=2 * THREADS,
+    )
+    return RedisStorage("redis://", connection_pool=pool, key_prefix="tastetest.pace")

@@ -1,0 +1,163 @@
+"""The route class of every router: strict about what a request carries before anything acts on it."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Coroutine, Iterator
+from inspect import isclass
+from typing import Any, ClassVar
+
+from fastapi import Request, Response
+from fastapi.dependencies.models import Dependant
+from fastapi.routing import APIRoute
+from pydantic import BaseModel
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+
+from service.api import authenticator, strict_json
+from service.core.api_keys import Scope
+from service.core.errors import Fault, InvalidRequest, TooLarge, UnsupportedMedia
+
+JSON_TYPE = re.compile(r"application/([a-z0-9.\-]+\+)?json")
+MAX_JSON_BYTES = 32 * 1024 * 1024
+LARGE = 64 * 1024
+
+
+class StrictRoute(APIRoute):
+    """Refuses callers without the scope, unknown or repeated query parameters, text no column can hold,
+    and JSON that is not strict.
+    """
+
+    asks: ClassVar[Scope | None] = None
+    """The scope a key must have; `read` for GET and `write` for all else when None."""
+
+    @property
+    def scope(self) -> Scope | None:
+        """The scope a key must have; None where nobody is asked for a key."""
+        return self.asks or ("read" if self.methods == {"GET"} else "write")
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """FastAPI's handler behind the checks."""
+        handler = super().get_route_handler()
+        known = frozenset(_query_names(self.dependant))
+        takes_json = self.body_field is not None
+        scope = self.scope
+
+        async def strictly(request: Request) -> Response:
+            if scope is not None:
+                authenticator.check(request.state.caller, scope)
+            _check_query(request, known)
+            _check_path(request)
+            return await handler(await _parsed(request) if takes_json else request)
+
+        return strictly
+
+
+class AdminRoute(StrictRoute):
+    """For what concerns the workspace, or the service, as a whole."""
+
+    asks = "admin"
+
+
+class QuestionRoute(StrictRoute):
+    """For questions that are too long for a GET, and change nothing."""
+
+    asks = "read"
+
+
+class OpenRoute(StrictRoute):
+    """For what nobody is asked a key for; it must be in `door.OPEN` as well."""
+
+    @property
+    def scope(self) -> None:
+        """None."""
+
+
+class _ParsedRequest(Request):
+    """A request whose JSON body has been read; FastAPI asks for `body` and `json` only."""
+
+    def __init__(self, request: Request, raw: bytes, value: object) -> None:
+        super().__init__(request.scope, request.receive)
+        self._raw = raw
+        self._value = value
+
+    async def body(self) -> bytes:
+        """The bytes, already read."""
+        return self._raw
+
+    async def json(self) -> object:
+        """The value, read strictly."""
+        return self._value
+
+
+def _query_names(dependant: Dependant) -> Iterator[str]:
+    for parameter in dependant.query_params:
+        model = parameter.field_info.annotation
+        if isclass(model) and issubclass(model, BaseModel):
+            yield from model.model_fields
+        else:
+            yield parameter.alias
+    for dependency in dependant.dependencies:
+        yield from _query_names(dependency)
+
+
+async def _parsed(request: Request) -> Request:
+    raw = await _read(request)
+    if not raw:
+        raise InvalidRequest(
+            "The body is empty; send a JSON object.", [Fault("", "empty_body", "Send a JSON object.")]
+        )
+    content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if not JSON_TYPE.fullmatch(content_type):
+        given = f"not {content_type}" if content_type else "and none was sent"
+        raise UnsupportedMedia(f"This path takes JSON: the Content-Type must be application/json, {given}.")
+    # A large document takes longer to walk than others should wait for the event loop.
+    value = await run_in_threadpool(strict_json.parse, raw) if len(raw) > LARGE else strict_json.parse(raw)
+    return _ParsedRequest(request, raw, value)
+
+
+async def _read(request: Request) -> bytes:
+    chunks = bytearray()
+    async for chunk in request.stream():
+        chunks += chunk
+        if len(chunks) > MAX_JSON_BYTES:
+            limit = f"{MAX_JSON_BYTES:,} bytes"
+            raise TooLarge(
+                f"A JSON request here has at most {limit}; results of models are sent to /matrices.",
+                [Fault("", "body_too_large", f"At most {limit}.")],
+            )
+    return bytes(chunks)
+
+
+def _check_query(request: Request, known: frozenset[str]) -> None:
+    if not request.scope["query_string"]:
+        return
+    faults = []
+    for name, count in Counter(name for name, _ in request.query_params.multi_items()).items():
+        if name not in known:
+            offered = ", ".join(sorted(known)) or "none"
+            faults.append(Fault(f"query/{name}", "extra_forbidden", f"No such parameter; known: {offered}."))
+        elif count > 1:
+            faults.append(Fault(f"query/{name}", "repeated", "Given more than once; keep one."))
+        elif flaw := strict_json.text_flaw(request.query_params[name]):
+            faults.append(Fault(f"query/{name}", *flaw))
+    _refuse(faults)
+
+
+def _check_path(request: Request) -> None:
+    if request.scope["path"].endswith("\n"):
+        # To a pattern's `$` this is the path without it.
+        raise HTTPException(404)
+    _refuse(
+        [
+            Fault(f"path/{name}", *flaw)
+            for name, value in request.path_params.items()
+            if (flaw := strict_json.text_flaw(value))
+        ]
+    )
+
+
+def _refuse(faults: list[Fault]) -> None:
+    if faults:
+        raise InvalidRequest("; ".join(f"{f.pointer}: {f.message}" for f in faults), faults)

@@ -1,0 +1,66 @@
+"""Is it up, and can it serve: for orchestrators."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from functools import lru_cache
+
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from fastapi import APIRouter
+from sqlalchemy import Engine
+from starlette.concurrency import run_in_threadpool
+
+import migrations
+from service.api.context import HouseDep
+from service.api.route_classes import OpenRoute
+from service.core.errors import Unavailable
+from service.schemas.health import Live, Ready
+from service.schemas.problems import refusals
+
+BROKER_SECONDS = 0.7
+
+router = APIRouter(tags=["operation"], route_class=OpenRoute)
+
+
+@router.get("/livez", responses=refusals())
+async def live() -> Live:
+    """The process answers; nothing else is asked."""
+    return Live(status="ok")
+
+
+@router.get("/readyz", responses=refusals())
+async def ready(house: HouseDep) -> Ready:
+    """Whether requests can be served: the database answers and has this release's schema, or a later one.
+
+    Without the broker the service is `degraded`: jobs are accepted, and start when it is back.
+    """
+    await run_in_threadpool(_check_schema, house.everywhere)
+    reachable = False
+    with contextlib.suppress(TimeoutError):
+        # A frozen broker would outlast the prober's patience; the thread gives up a little later.
+        async with asyncio.timeout(BROKER_SECONDS):
+            reachable = await asyncio.to_thread(house.bell.reachable)
+    if reachable:
+        return Ready(status="ready", database="ok", broker="ok")
+    return Ready(status="degraded", database="ok", broker="unreachable")
+
+
+def _check_schema(engine: Engine) -> None:
+    with engine.connect() as conn:
+        found = set(MigrationContext.configure(conn).get_current_heads())
+    known, needed = _revisions()
+    # One unknown here is a later release's, whose migrations leave room for this one's code.
+    if found != needed and not found - known:
+        raise Unavailable(
+            f"The database's schema is at {', '.join(sorted(found)) or 'nothing'}, this release needs "
+            f"{', '.join(sorted(needed))}: run `tastetest migrate`."
+        )
+
+
+@lru_cache
+def _revisions() -> tuple[set[str], set[str]]:
+    """Every revision this release knows, and the newest."""
+    scripts = ScriptDirectory.from_config(migrations.config())
+    return {script.revision for script in scripts.walk_revisions()}, set(scripts.get_heads())

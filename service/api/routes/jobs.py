@@ -1,0 +1,145 @@
+"""Jobs: read, wait for, follow, cancel, and take the result."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import AsyncIterator
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
+from fastapi.sse import EventSourceResponse, ServerSentEvent
+from starlette.concurrency import run_in_threadpool
+
+from service.api import etags, responses
+from service.api.context import House, HouseDep
+from service.api.parameters import Cursor, Limit, OfMatrix
+from service.api.route_classes import StrictRoute
+from service.core.errors import Conflict, Fault
+from service.jobs import lifecycle
+from service.schemas.jobs import JobKind, JobPage, JobStatus, JobView
+from service.schemas.problems import refusals
+from service.schemas.results import JobResult
+from service.store import jobs
+from service.store.records import JobRecord
+
+router = APIRouter(prefix="/jobs", tags=["jobs"], route_class=StrictRoute)
+
+MAX_WAIT = 25
+JobId = Annotated[str, Path(description="From the answer to `POST /mdad` or `POST /select`.")]
+
+
+@router.get("", responses=refusals(404))
+def list_jobs(
+    house: HouseDep,
+    status: Annotated[JobStatus | None, Query(description="Only jobs in this status.")] = None,
+    kind: Annotated[JobKind | None, Query(description="Only jobs of this kind.")] = None,
+    matrix_id: OfMatrix = None,
+    cursor: Cursor = None,
+    limit: Limit = 50,
+) -> JobPage:
+    """All jobs, newest first."""
+    with house.engine.begin() as conn:
+        return responses.job_page(
+            jobs.page(conn, cursor, limit, status=status, kind=kind, matrix_id=matrix_id)
+        )
+
+
+@router.get("/{job_id}", responses=refusals(404))
+async def get_job(
+    job_id: JobId,
+    response: Response,
+    house: HouseDep,
+    wait: Annotated[
+        float, Query(ge=0, le=MAX_WAIT, description="Seconds to wait for the job to end before answering.")
+    ] = 0,
+) -> JobView:
+    """One job; with `wait`, as soon as it has ended."""
+    job = await run_in_threadpool(_job, house, job_id)
+    if wait and not job.finished:
+        job = await _ended(house, job, wait)
+    if not job.finished:
+        response.headers["Retry-After"] = "1"
+    return responses.job_view(job)
+
+
+def _job(house: House, job_id: str) -> JobRecord:
+    with house.engine.connect() as conn:
+        return jobs.get(conn, job_id)
+
+
+async def _ended(house: House, job: JobRecord, seconds: float) -> JobRecord:
+    """The job when it has ended or time is up; holds neither thread nor connection while it waits."""
+    deadline = time.monotonic() + seconds
+    with house.listener.subscribed(job.id) as subscription:
+        while True:
+            job = await run_in_threadpool(_job, house, job.id)
+            left = deadline - time.monotonic()
+            if job.finished or left <= 0 or house.listener.closing:
+                return job
+            await subscription.wait(left)
+
+
+@router.get(
+    "/{job_id}/result",
+    response_model=JobResult,
+    responses={**etags.NOT_MODIFIED, **refusals(404, 409)},
+)
+def get_result(job_id: JobId, request: Request, house: HouseDep) -> Response:
+    """The result, byte for byte as it was stored; a problem until the job has succeeded."""
+    with house.engine.begin() as conn:
+        job = jobs.get(conn, job_id)
+        body = jobs.result(conn, job.id) if job.status == "succeeded" else None
+    if body is None:
+        raise _no_result(job)
+    etag = hashlib.sha256(body).hexdigest()
+    if etags.fresh(request, etag):
+        return etags.not_modified(etag)
+    return Response(body, media_type="application/json", headers={"ETag": f'"{etag}"'})
+
+
+def _no_result(job: JobRecord) -> Conflict:
+    if job.finished:
+        why = str(job.error["detail"]) if job.error else "Send the request again to start it anew."
+        ended = "was cancelled" if job.status == "cancelled" else f"has {job.status}"
+        return Conflict(f"The job {ended} and has no result. {why}", [Fault("", job.status, why)])
+    mend = f"Ask /jobs/{job.id}?wait={MAX_WAIT} until its status is succeeded."
+    return Conflict(f"The job is {job.status}: there is no result yet. {mend}", [Fault("", job.status, mend)])
+
+
+@router.post("/{job_id}/cancel", status_code=202, responses=refusals(404, 409))
+def cancel_job(job_id: JobId, response: Response, house: HouseDep) -> JobView:
+    """Ask for the job to stop; it becomes `cancelled` when its workers have."""
+    with house.engine.begin() as conn:
+        job = lifecycle.cancel(conn, job_id)
+    response.headers["Location"] = f"/jobs/{job.id}"
+    return responses.job_view(job)
+
+
+async def _existing(job_id: JobId, house: HouseDep) -> JobRecord:
+    """Refuses before the stream begins, when a refusal can still be a problem document."""
+    return await run_in_threadpool(_job, house, job_id)
+
+
+@router.get("/{job_id}/events", response_class=EventSourceResponse, responses=refusals(404))
+async def job_events(
+    job: Annotated[JobRecord, Depends(_existing)],
+    house: HouseDep,
+    last_event_id: Annotated[str | None, Header(description="Sent by browsers when they reconnect.")] = None,
+) -> AsyncIterator[ServerSentEvent]:
+    """The job as server-sent events: one `job` event a change, the last when it has ended."""
+    seen = last_event_id
+    with house.listener.subscribed(job.id) as subscription:
+        while True:
+            job = await run_in_threadpool(_job, house, job.id)
+            if (version := _version(job)) != seen:
+                yield ServerSentEvent(data=responses.job_view(job), event="job", id=version)
+                seen = version
+            if job.finished or house.listener.closing:
+                return
+            await subscription.wait(MAX_WAIT)
+
+
+def _version(job: JobRecord) -> str:
+    """Differs between any two states of a job that a caller could tell apart."""
+    return f"{job.status}.{job.attempt}.{job.parts_done}.{job.progress:.4f}.{int(job.cancel_requested)}"

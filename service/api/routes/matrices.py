@@ -1,0 +1,193 @@
+"""Matrices: upload, read, change one model, delete."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query, Request, Response
+from sqlalchemy import Connection
+from starlette.concurrency import run_in_threadpool
+
+from service import ingest
+from service.api import etags, responses
+from service.api.context import House, HouseDep
+from service.api.idempotency import IdempotencyKey, kept, of_file, once
+from service.api.openapi.upload_bodies import UPLOAD_BODY
+from service.api.parameters import Cursor, Limit
+from service.api.received_upload import Received, limits_of, received
+from service.api.route_classes import StrictRoute
+from service.core.errors import Fault, InvalidRequest, StorageFull
+from service.core.settings import Settings
+from service.schemas.matrices import CellPage, MatrixPage, MatrixUploaded, MatrixView, ModelPage
+from service.schemas.problems import refusals
+from service.schemas.uploads import UploadFields
+from service.store import cells, matrices
+from service.store.idempotency import Kept
+from service.usecases import upload_records
+
+router = APIRouter(prefix="/matrices", tags=["matrices"], route_class=StrictRoute)
+
+Fields = Annotated[UploadFields, Query()]
+MatrixId = Annotated[str, Path(description="From `POST /matrices`.")]
+Revision = Annotated[int | None, Query(ge=1, lt=2**31, description="The newest when left out.")]
+
+
+@router.post(
+    "",
+    status_code=201,
+    response_model=MatrixUploaded,
+    responses=refusals(400, 409, 413, 415),
+    openapi_extra=UPLOAD_BODY,
+)
+async def create_matrix(
+    request: Request, house: HouseDep, fields: Fields, idempotency_key: IdempotencyKey = None
+) -> Response:
+    """Upload the results of many models on one benchmark, in any supported format.
+
+    Send the file's bytes as the body, or as the part `file` of a multipart form;
+    options go in the query or as further fields of the form.
+    """
+    async with received(request, fields.given()) as sent:
+        return await run_in_threadpool(_create, house, sent, idempotency_key)
+
+
+def _create(house: House, sent: Received, key: str | None) -> Response:
+    said = sent.name, sent.filename, sent.options
+    fingerprint = b"" if key is None else of_file("POST /matrices", sent.file, said)
+    # Before the transaction: reading can take seconds, and no connection should wait for it.
+    upload = _read(house, sent)
+
+    def work(conn: Connection) -> Kept:
+        record = matrices.create(
+            conn,
+            upload.matrix,
+            name=sent.name,
+            origin=upload_records.origin_of(upload),
+            accounts=upload_records.accounts_of(upload),
+        )
+        _check_room(conn, house.settings)
+        view = responses.uploaded_view(record, upload)
+        return kept(201, view, {"Location": f"/matrices/{view.id}"})
+
+    return once(house, key, fingerprint, work)
+
+
+def _check_room(conn: Connection, limits: Settings) -> None:
+    """Refuse, and so undo, what was just stored when it is too much."""
+    found, most = matrices.stored_bytes(conn), limits.max_stored_bytes
+    if found > most:
+        message = (
+            f"With this the matrices of the workspace would take {found:,} bytes, and they may take {most:,};"
+            " delete some first."
+        )
+        raise StorageFull(message, [Fault("", "storage_full", message)])
+
+
+def _read(house: House, sent: Received) -> ingest.Upload:
+    return ingest.read(
+        sent.file, filename=sent.filename, options=sent.options, limits=limits_of(house.settings)
+    )
+
+
+@router.get("", responses=refusals())
+def list_matrices(house: HouseDep, cursor: Cursor = None, limit: Limit = 50) -> MatrixPage:
+    """All matrices, newest first, each at its newest revision."""
+    with house.engine.begin() as conn:
+        return responses.matrix_page(matrices.page(conn, cursor, limit))
+
+
+@router.get("/{matrix_id}", response_model=MatrixView, responses=etags.NOT_MODIFIED | refusals(404))
+def get_matrix(
+    matrix_id: MatrixId, request: Request, response: Response, house: HouseDep, revision: Revision = None
+) -> MatrixView | Response:
+    """One matrix, without its cells."""
+    with house.engine.begin() as conn:
+        record = matrices.get(conn, matrix_id, revision)
+    etag = f"{record.content_hash}.{record.revision}"
+    if etags.fresh(request, etag):
+        return etags.not_modified(etag)
+    response.headers["ETag"] = f'"{etag}"'
+    return responses.matrix_view(record)
+
+
+@router.get("/{matrix_id}/models", responses=refusals(404))
+def list_models(
+    matrix_id: MatrixId,
+    house: HouseDep,
+    revision: Revision = None,
+    cursor: Cursor = None,
+    limit: Limit = 1000,
+) -> ModelPage:
+    """The models of a matrix by id, each with its accuracy over its scored examples."""
+    with house.engine.begin() as conn:
+        return responses.model_page(matrices.models(conn, matrix_id, revision, cursor, limit))
+
+
+@router.get("/{matrix_id}/models/{model:path}", responses=refusals(404))
+def list_cells(
+    matrix_id: MatrixId,
+    model: Annotated[str, Path(description="The model's id, slashes and all.")],
+    house: HouseDep,
+    revision: Revision = None,
+    cursor: Cursor = None,
+    limit: Limit = 1000,
+) -> CellPage:
+    """One model's results by example, with what became of the examples that have no score."""
+    with house.engine.begin() as conn:
+        return responses.cell_page(cells.page(conn, matrix_id, model, revision, cursor, limit))
+
+
+@router.put(
+    "/{matrix_id}/models/{model:path}",
+    responses={
+        201: {"model": MatrixUploaded, "description": "A model the matrix did not have before"},
+        **refusals(400, 404, 409, 413, 415),
+    },
+    openapi_extra=UPLOAD_BODY,
+)
+async def put_model(
+    matrix_id: MatrixId,
+    model: Annotated[str, Path(description="The model's id, slashes and all.")],
+    request: Request,
+    response: Response,
+    house: HouseDep,
+    fields: Fields,
+) -> MatrixUploaded:
+    """Add one model's results, or replace them; matched by example id, other models untouched.
+
+    The matrix gets a new revision; earlier ones stay readable.
+    """
+    if fields.model not in (None, model):
+        message = f"The path names {model!r}; leave `model` out."
+        raise InvalidRequest(f"query/model: {message}", [Fault("query/model", "repeated", message)])
+    async with received(request, fields.given() | {"model": model}) as sent:
+        view, created = await run_in_threadpool(_put, house, matrix_id, sent)
+    response.status_code = 201 if created else 200
+    response.headers["Location"] = f"/matrices/{view.id}?revision={view.revision}"
+    return view
+
+
+def _put(house: House, matrix_id: str, sent: Received) -> tuple[MatrixUploaded, bool]:
+    with house.engine.begin() as conn:
+        examples, origin = matrices.examples(conn, matrix_id), matrices.origin(conn, matrix_id)
+    upload = ingest.under(_read(house, sent), examples)
+    if sent.options.unmatched == "refuse":
+        upload_records.refuse_strangers(upload_records.strangers(upload, examples, origin), len(examples))
+    (account,) = upload_records.accounts_of(upload)
+    with house.engine.begin() as conn:
+        record, created = matrices.put_model(
+            conn, matrix_id, upload.matrix, origin=upload_records.origin_of(upload), account=account
+        )
+        _check_room(conn, house.settings)
+    return responses.uploaded_view(record, upload), created
+
+
+@router.delete("/{matrix_id}", status_code=204, response_class=Response, responses=refusals(404, 409))
+def delete_matrix(
+    matrix_id: MatrixId,
+    house: HouseDep,
+    cascade: Annotated[bool, Query(description="Delete its jobs and selections too.")] = False,
+) -> None:
+    """Delete a matrix, with all its revisions."""
+    with house.engine.begin() as conn:
+        matrices.delete(conn, matrix_id, cascade=cascade)

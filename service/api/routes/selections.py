@@ -1,0 +1,85 @@
+"""Selections: read and export; they never change."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query, Request, Response
+
+from service.api import etags, responses
+from service.api.context import HouseDep
+from service.api.parameters import Cursor, Limit, OfMatrix
+from service.api.route_classes import StrictRoute
+from service.api.routes import selection_exports
+from service.export import FORMATS
+from service.schemas.problems import refusals
+from service.schemas.selections import SelectionDetail, SelectionPage
+from service.store import selections
+
+router = APIRouter(prefix="/selections", tags=["selections"], route_class=StrictRoute)
+
+SelectionId = Annotated[str, Path(description="`selection_id` of a `/select` job's result.")]
+
+
+@router.get("", responses=refusals(404))
+def list_selections(
+    house: HouseDep, matrix_id: OfMatrix = None, cursor: Cursor = None, limit: Limit = 50
+) -> SelectionPage:
+    """All selections, in the order of their ids."""
+    with house.engine.begin() as conn:
+        return responses.selection_page(selections.page(conn, cursor, limit, matrix_id=matrix_id))
+
+
+@router.get(
+    "/{selection_id}", response_model=SelectionDetail, responses={**etags.NOT_MODIFIED, **refusals(404)}
+)
+def get_selection(
+    selection_id: SelectionId, request: Request, response: Response, house: HouseDep
+) -> SelectionDetail | Response:
+    """A chosen micro-benchmark, and how to run it."""
+    with house.engine.begin() as conn:
+        record = selections.get(conn, selection_id)
+        choice = selection_exports.choice_of(conn, record)
+    # A matrix learns at most once what a tool calls its examples.
+    etag = record.content_hash + (f".{choice.tool}" if choice.tool else "")
+    if etags.fresh(request, etag):
+        return etags.not_modified(etag)
+    response.headers["ETag"] = f'"{etag}"'
+    return SelectionDetail(
+        **dict(responses.selection_view(record)), exports=selection_exports.offered(choice)
+    )
+
+
+@router.delete("/{selection_id}", status_code=204, response_class=Response, responses=refusals(404))
+def delete_selection(selection_id: SelectionId, house: HouseDep) -> None:
+    """Delete a selection; the same request to `/select` makes it again, under the same id."""
+    with house.engine.begin() as conn:
+        selections.delete(conn, selection_id)
+
+
+@router.get(
+    "/{selection_id}/export",
+    response_class=Response,
+    responses={200: {"content": selection_exports.CONTENT}, **etags.NOT_MODIFIED, **refusals(404)},
+)
+def export_selection(
+    selection_id: SelectionId,
+    request: Request,
+    house: HouseDep,
+    format: Annotated[selection_exports.Name, Query(description="What it is for.")] = "ids",
+) -> Response:
+    """The chosen examples as a file for another tool; `GET /selections/{id}` has the command that takes it.
+
+    `ids`: one a line. `csv`: with weights; text that a spreadsheet would run as a formula is led in
+    by an apostrophe. `json`: with weights and what the tool that ran them calls them.
+    `lm_eval`: the JSON that lm-evaluation-harness takes as `--samples`. `inspect`: what
+    Inspect takes as `--sample-id`. `helm`: refused, with the reason. The last three are for
+    matrices read from that tool's own logs.
+    """
+    with house.engine.begin() as conn:
+        record = selections.get(conn, selection_id)
+        choice, form = selection_exports.choice_of(conn, record), FORMATS[format]
+    etag = f"{record.content_hash}.{format}.{choice.tool}"
+    if etags.fresh(request, etag):
+        return etags.not_modified(etag)
+    return selection_exports.response(form, choice, etag)

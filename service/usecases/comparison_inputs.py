@@ -1,0 +1,177 @@
+"""The two sides of a comparison: names and answers → arrays over the same examples."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import Connection
+
+from service.api.context import House
+from service.api.routes.drift import drift_since
+from service.core.errors import Fault, InvalidRequest
+from service.engine.comparison import Design, Estimator, Known
+from service.schemas.comparisons import Answers, CompareRequest
+from service.schemas.requests import Name
+from service.schemas.verdicts import DriftView
+from service.store import answers, matrices, selections
+from service.store.records import MatrixRecord
+
+Scores = NDArray[np.float64]
+SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ground:
+    """What a comparison is made on.
+
+    Attributes
+    ----------
+    examples : tuple of str
+        The n examples compared, in the order of every array.
+    others : frozenset of str
+        Further examples of the benchmark; answers to them are set aside.
+    rows : mapping of str to ndarray, shape (n,)
+        Models that can be named.
+    estimator, known : optional
+        Where the examples are no sample.
+    drift : optional
+        Of a selection whose matrix has gained models.
+    """
+
+    matrix: MatrixRecord
+    selection_id: str | None
+    examples: tuple[str, ...]
+    others: frozenset[str]
+    rows: Mapping[str, Scores]
+    design: Design
+    prior: float
+    estimator: Estimator | None = None
+    known: Known | None = None
+    drift: DriftView | None = None
+    set_aside: dict[str, int] = field(default_factory=dict)
+
+
+def ground(conn: Connection, house: House, ask: CompareRequest) -> Ground:
+    """The full benchmark, or the examples of a selection."""
+    named = [side for side in sides(ask) if isinstance(side, str)]
+    if ask.selection_id is not None:
+        return _of_selection(conn, house, ask.selection_id, named)
+    record = matrices.get(conn, ask.matrix_id or "", ask.revision)
+    n = record.n_examples
+    return Ground(
+        matrix=record,
+        selection_id=None,
+        examples=matrices.examples(conn, record.id),
+        others=frozenset(),
+        rows=_rows(conn, record, named),
+        design=Design.random(n, n),
+        prior=house.standings.prior(conn, record),
+    )
+
+
+def _rows(conn: Connection, record: MatrixRecord, named: Sequence[str]) -> dict[str, Scores]:
+    known = matrices.known_models(conn, record, named)
+    if not known:
+        return {}
+    loaded = matrices.load(conn, record.id, record.revision, models=sorted(known))
+    scores = loaded.scores.astype(np.float64)
+    if loaded.missing is not None:
+        scores[loaded.missing] = np.nan
+    return dict(zip(loaded.models, scores, strict=True))
+
+
+def _of_selection(conn: Connection, house: House, selection_id: str, named: Sequence[str]) -> Ground:
+    selection = selections.get(conn, selection_id)
+    standing = house.standings.of(conn, selection)
+    place = {model: at for at, model in enumerate(standing.models)}
+    rows = {name: standing.known.answers[place[name]] for name in named if name in place}
+    benchmark = matrices.examples(conn, selection.matrix_id)
+    # Models that joined since have full runs too.
+    newest = matrices.get(conn, selection.matrix_id)
+    column = {example: at for at, example in enumerate(benchmark)}
+    columns = [column[example] for example in standing.chosen]
+    joined = _rows(conn, newest, [name for name in named if name not in place])
+    rows |= {name: row[columns] for name, row in joined.items()}
+    return Ground(
+        matrix=matrices.get(conn, selection.matrix_id, selection.revision),
+        selection_id=selection.id,
+        examples=standing.chosen,
+        others=frozenset(benchmark).difference(standing.chosen),
+        rows=rows | answers.find(conn, selection.id, named),
+        design=standing.design,
+        prior=standing.prior,
+        estimator=None if isinstance(standing.by, Design) else standing.by,
+        known=standing.known,
+        drift=drift_since(conn, house, selection),
+    )
+
+
+def sides(ask: CompareRequest) -> list[Name | Answers]:
+    """The baseline, then each candidate."""
+    candidates = ask.candidates if ask.candidates is not None else [ask.candidate or ""]
+    return [ask.baseline, *candidates]
+
+
+def pointers(ask: CompareRequest) -> list[str]:
+    """Where each side stands in the request."""
+    if ask.candidates is None:
+        return ["/baseline", "/candidate"]
+    return ["/baseline", *(f"/candidates/{at}" for at in range(len(ask.candidates)))]
+
+
+def array(ground: Ground, side: Name | Answers, where: str) -> Scores:
+    """One side's scores, shape (n,) or (n, runs), NaN where it has none."""
+    if isinstance(side, str):
+        if side not in ground.rows:
+            raise _refuse(where, "unknown_model", _unknown(ground, side))
+        return ground.rows[side]
+    place = {example: at for at, example in enumerate(ground.examples)}
+    beyond = [example for example in side.answers if example not in place and example not in ground.others]
+    if beyond:
+        shown = ", ".join(map(repr, beyond[:SHOWN])) + (" …" if len(beyond) > SHOWN else "")
+        message = (
+            f"{len(beyond)} of {len(side.answers)} examples are not of this benchmark ({shown}), which has "
+            f"for example {ground.examples[0]!r}; send answers by the ids of the matrix."
+        )
+        raise _refuse(f"{where}/answers", "unknown_examples", message)
+    here = {example: value for example, value in side.answers.items() if example in place}
+    if len(here) < len(side.answers):
+        ground.set_aside[where] = len(side.answers) - len(here)
+    runs = max((len(value) for value in here.values() if isinstance(value, list)), default=1)
+    scores = np.full((len(ground.examples), max(runs, 1)), np.nan)
+    for example, value in here.items():
+        each = value if isinstance(value, list) else [value]
+        scores[place[example], : len(each)] = [np.nan if one is None else one for one in each]
+    return scores if runs > 1 else scores[:, 0]
+
+
+def _unknown(ground: Ground, name: str) -> str:
+    models = f"GET /matrices/{ground.matrix.id}/models"
+    if ground.selection_id is None:
+        models += f"?revision={ground.matrix.revision}"
+        return f"There is no model {name!r} in the matrix; {models} lists them. Or send its answers."
+    kept = f"GET /selections/{ground.selection_id}/scores"
+    return (
+        f"There is no model {name!r}, neither in the matrix ({models} lists them) nor among the scores kept "
+        f"for the selection ({kept}). Or send its answers."
+    )
+
+
+def clusters(ground: Ground, ask: CompareRequest, common: NDArray[np.bool_]) -> list[str] | None:
+    """The cluster of each example; every one that is compared must have one."""
+    if ask.clusters is None:
+        return None
+    for example, compared in zip(ground.examples, common, strict=True):
+        if compared and example not in ask.clusters:
+            message = (
+                f"Example {example!r} has no cluster; give every example compared one of its own or shared."
+            )
+            raise _refuse("/clusters", "missing_cluster", message)
+    return [ask.clusters.get(example, "") for example in ground.examples]
+
+
+def _refuse(where: str, code: str, message: str) -> InvalidRequest:
+    return InvalidRequest(f"{where}: {message}", [Fault(where, code, message)])
