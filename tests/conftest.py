@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from threadpoolctl import threadpool_limits
 
 import migrations
-from service import embedded
+from service.cli import default_stack
 from service.store.database import make_engine
 
 _numbers = itertools.count()
@@ -38,7 +38,10 @@ def shared() -> Path:
 @pytest.fixture(scope="session")
 def _server() -> Iterator[str]:
     # Not in pytest's folder: a second session closes that to the user Postgres runs as under root.
-    with tempfile.TemporaryDirectory(prefix="tastetest-") as folder, embedded.postgres(Path(folder)) as url:
+    with (
+        tempfile.TemporaryDirectory(prefix="tastetest-") as folder,
+        default_stack.postgres(Path(folder)) as url,
+    ):
         # A test's database need not outlive the machine, and disks differ in what a flush costs.
         for setting in ("fsync", "synchronous_commit", "full_page_writes"):
             _run(url, f"ALTER SYSTEM SET {setting} = off")
@@ -56,7 +59,7 @@ def _template(_server: str) -> str:
 @pytest.fixture(scope="session")
 def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A Valkey for the session."""
-    with embedded.valkey(tmp_path_factory.mktemp("valkey")) as url:
+    with default_stack.valkey(tmp_path_factory.mktemp("valkey")) as url:
         yield url
 
 

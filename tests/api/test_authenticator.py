@@ -15,7 +15,7 @@ import structlog
 from click.testing import CliRunner
 
 from service.api.middleware import authentication
-from service.cli import main
+from service.cli.main import main
 from service.core import api_keys
 from service.core.api_keys import SCOPES
 from service.core.settings import Settings, get_settings

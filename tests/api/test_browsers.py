@@ -10,8 +10,8 @@ import pytest
 import sqlalchemy as sa
 
 import migrations
+from service.cli.serve import check_reach
 from service.core.settings import Settings
-from service.serving import check_reach
 from service.store import keys as stored
 from tests.api.conftest import answering
 from tests.api.doors import TINY, bearing, locked, make

@@ -14,7 +14,7 @@ from typing import Any
 import httpx
 import numpy as np
 
-from service import embedded
+from service.cli import default_stack
 from service.store.database import make_engine
 from tests.acceptance.running import finished, result, serving
 from tests.api.doors import bearing, make
@@ -103,7 +103,7 @@ def yardsticks(env: dict[str, str]) -> Iterator[str]:
         yield f"http://127.0.0.1:{port}"
     finally:
         for process in processes:
-            embedded.stop(process)
+            default_stack.stop(process)
 
 
 def _wait_for(url: str, seconds: float = 20) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from sqlalchemy import Engine, text
 
 import migrations
-from service import embedded
+from service.cli import default_stack
 from service.engine.data.matrix import Matrix
 from service.jobs import lifecycle
 from service.jobs.submit import submit
@@ -48,7 +48,7 @@ ALTER TABLE jobs ENABLE TRIGGER USER; ALTER TABLE parts ENABLE TRIGGER USER;
 
 
 def rows() -> Iterator[Row]:
-    with tempfile.TemporaryDirectory() as folder, embedded.postgres(Path(folder)) as url:
+    with tempfile.TemporaryDirectory() as folder, default_stack.postgres(Path(folder)) as url:
         migrations.upgrade(url)
         engine = make_engine(url)
         yield from _life(engine)

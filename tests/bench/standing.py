@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Self
 
 import migrations
-from service import embedded
+from service.cli import default_stack
 
 
 @contextlib.contextmanager
 def servers() -> Iterator[tuple[str, dict[str, str]]]:
     """A folder, and the settings of Postgres and Valkey on it; this process has them too."""
-    with tempfile.TemporaryDirectory() as folder, embedded.running(Path(folder)) as stack:
+    with tempfile.TemporaryDirectory() as folder, default_stack.running(Path(folder)) as stack:
         env = {"DATABASE_URL": stack.database_url, "REDIS_URL": stack.redis_url}
         os.environ |= env
         migrations.upgrade(stack.database_url)

@@ -18,7 +18,7 @@ from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
 import migrations
-from service import embedded
+from service.cli import default_stack
 from service.store.database import make_engine
 from tests.workers.rig import Rig
 
@@ -143,7 +143,7 @@ class World:
 @contextlib.contextmanager
 def world(folder: Path, seed: int) -> Iterator[World]:
     """A world that leaves nothing running."""
-    with embedded.postgres(folder) as url:
+    with default_stack.postgres(folder) as url:
         migrations.upgrade(url)
         made = World(folder, url, seed)
         try:

@@ -14,11 +14,11 @@ import httpx
 import numpy as np
 
 import migrations
-from service import embedded
 from service.api import problems
 from service.api.authenticator import MEND
 from service.api.openapi.examples import PROBLEM, RECORDED, SHORT
 from service.api.openapi.upload_bodies import CSV
+from service.cli import default_stack
 from service.core.errors import Fault, Forbidden, Problem, TooManyRequests, Unauthenticated, Unavailable
 from service.core.settings import Settings
 from service.store.database import make_engine
@@ -64,7 +64,7 @@ class Recorder:
 
 def main() -> None:
     recorder = Recorder()
-    with tempfile.TemporaryDirectory() as folder, embedded.running(Path(folder)) as stack:
+    with tempfile.TemporaryDirectory() as folder, default_stack.running(Path(folder)) as stack:
         migrations.upgrade(stack.database_url)
         settings = Settings(database_url=stack.database_url, redis_url=stack.redis_url, max_body_bytes=LIMIT)
         engine = make_engine(stack.database_url)

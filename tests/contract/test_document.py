@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from service.cli import main
+from service.cli.main import main
 from tests.contract.document import document, validate
 
 COMMITTED = Path(__file__).parents[2] / "openapi" / "openapi.json"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from sqlalchemy import text
 
-from service import embedded
+from service.cli import default_stack
 from service.jobs.notifier import Bell
 from tests.workers.rig import Rig
 
@@ -58,7 +58,7 @@ def test_a_worker_that_wakes_after_its_lease_writes_nothing(rig: Rig, tmp_path: 
 
 def test_a_broker_that_forgets_everything_loses_no_job(rig: Rig, tmp_path: Path, redis_url: str) -> None:
     matrix = rig.matrix()
-    with embedded.valkey(tmp_path) as url:
+    with default_stack.valkey(tmp_path) as url:
         rig.use_broker(url)
         waiting = [rig.submit(matrix, [{"n": 0}, {"n": 1}], run=i) for i in range(5)]
         assert rig.bell.waiting() == 5

@@ -12,7 +12,7 @@ from pathlib import Path
 from threadpoolctl import threadpool_limits
 
 import migrations
-from service import embedded
+from service.cli import default_stack
 from service.core.settings import Settings
 from service.jobs.kinds import ENGINE_VERSION
 from service.store.database import make_engine
@@ -27,7 +27,7 @@ from tests.golden.groups import GROUPS, ask, tolerance
 def main() -> int:
     with (
         tempfile.TemporaryDirectory() as folder,
-        embedded.running(Path(folder)) as stack,
+        default_stack.running(Path(folder)) as stack,
         threadpool_limits(1),
     ):
         migrations.upgrade(stack.database_url)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sqlalchemy import Engine, text
 
-from service import embedded
+from service.cli import default_stack
 from service.core.settings import Settings
 from service.engine.data.matrix import Matrix
 from service.jobs import lifecycle
@@ -26,7 +26,7 @@ TERMS = lifecycle.Terms.of(SETTINGS)
 @pytest.fixture
 def bell(tmp_path: Path) -> Iterator[Bell]:
     """A bell on a broker of the test's own, which nobody answers."""
-    with embedded.valkey(tmp_path) as url:
+    with default_stack.valkey(tmp_path) as url:
         yield Bell(url)
 
 

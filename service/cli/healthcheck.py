@@ -1,4 +1,4 @@
-"""`python -m service.probe api|worker|beat`: health checks of containers; ends 0 when all is well."""
+"""`python -m service.cli.healthcheck api|worker|beat`: health checks of containers; ends 0 when all is well."""
 
 from __future__ import annotations
 

@@ -18,12 +18,12 @@ from sqlalchemy import create_engine
 from sqlalchemy.exc import OperationalError, ProgrammingError
 
 import migrations
-from service import embedded
 from service.api.authenticator import any_key, is_loopback
+from service.cli import default_stack
+from service.cli.supervisor import Supervisor
 from service.core import logging
 from service.core.settings import Settings, get_settings
 from service.main import create_app
-from service.supervisor import Supervisor
 
 GRACE_SECONDS = 5
 
@@ -116,7 +116,7 @@ def _backends(data_dir: Path, workers: int | None) -> Iterator[Settings]:
         return
     if configured.database_url or configured.redis_url:
         raise click.ClickException("Set both DATABASE_URL and REDIS_URL, or neither for the default stack.")
-    with embedded.running(data_dir) as stack:
+    with default_stack.running(data_dir) as stack:
         os.environ |= {"DATABASE_URL": stack.database_url, "REDIS_URL": stack.redis_url}
         get_settings.cache_clear()
         migrations.upgrade(stack.database_url)
@@ -130,8 +130,8 @@ def _workers(settings: Settings, data_dir: Path, processes: int) -> Iterator[Non
         yield
         return
     data_dir.mkdir(parents=True, exist_ok=True)
-    stack = embedded.Stack(settings.database_url, settings.redis_url)
-    supervisor = Supervisor(lambda: embedded.start_worker(stack, data_dir.resolve(), processes), _end)
+    stack = default_stack.Stack(settings.database_url, settings.redis_url)
+    supervisor = Supervisor(lambda: default_stack.start_worker(stack, data_dir.resolve(), processes), _end)
     try:
         yield
     finally:

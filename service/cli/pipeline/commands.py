@@ -10,10 +10,10 @@ from urllib.parse import quote
 
 import click
 
-from service.ci import given, shown
-from service.ci.client import Answer, Service
-from service.ci.exits import Exit, PipelineCommand, Trouble
-from service.ci.files import opened
+from service.cli.pipeline import formatting, inputs
+from service.cli.pipeline.client import Answer, Service
+from service.cli.pipeline.exit_codes import Exit, PipelineCommand, Trouble
+from service.cli.pipeline.files import opened
 
 VERDICTS = {"pass": Exit.PASS, "fail": Exit.FAIL, "inconclusive": Exit.INCONCLUSIVE}
 HELP = {"help_option_names": ["-h", "--help"]}
@@ -91,12 +91,12 @@ def push(
         if selection is not None:
             params |= {"keep": "true"} | ({} if model is None else {"model": model})
             answer = service.send("POST", f"/selections/{_part(selection)}/scores", upload, params)
-            _tell(answer, as_json, shown.scores)
+            _tell(answer, as_json, formatting.scores)
         elif model is None:
             raise click.UsageError("A matrix stores results under a name; give --model.")
         else:
             answer = service.send("PUT", f"/matrices/{_part(matrix)}/models/{_part(model)}", upload, params)
-            _tell(answer, as_json, lambda told: shown.stored(told, model, _standings(service, told)))
+            _tell(answer, as_json, lambda told: formatting.stored(told, model, _standings(service, told)))
 
 
 @click.command(cls=PipelineCommand, context_settings=HELP)
@@ -162,20 +162,20 @@ def gate(
     all pass.
     """
     _one_of(matrix, selection)
-    body: Answer = {"baseline": given.side(baseline), "margin": margin, "truth": truth}
+    body: Answer = {"baseline": inputs.side(baseline), "margin": margin, "truth": truth}
     body |= {"confidence": confidence, "power": power}
     body |= {"matrix_id": matrix} if selection is None else {"selection_id": selection}
-    found = [given.side(told) for told in candidates]
+    found = [inputs.side(told) for told in candidates]
     body |= {"candidate": found[0]} if len(found) == 1 else {"candidates": found}
     if by_subtask and (selection is None or clusters is not None):
         raise click.UsageError("--by-subtask goes with --selection and without --clusters.")
     if clusters is not None:
-        body["clusters"] = given.clusters(clusters)
+        body["clusters"] = inputs.clusters(clusters)
     with Service(url, wait, key) as service:
         if by_subtask:
             body["clusters"] = _subtasks(service, selection)
         answer = service.post("/compare", body)
-    _tell(answer, as_json, shown.comparisons)
+    _tell(answer, as_json, formatting.comparisons)
     click.get_current_context().exit(VERDICTS[answer["verdict"]])
 
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from service.cli.options import DATA_DIR
 from service.core.api_keys import DEFAULT_WORKSPACE as DEFAULT
 from service.core.api_keys import SCOPES, new
-from service.options import DATA_DIR
 
 if TYPE_CHECKING:
     # Of the other commands, none should wait for the database's libraries to be loaded.
@@ -96,19 +96,19 @@ def _database(data_dir: Path) -> Iterator[Connection]:
     from sqlalchemy.exc import OperationalError, ProgrammingError
 
     import migrations
-    from service import embedded
+    from service.cli import default_stack
     from service.core.settings import get_settings
 
     with contextlib.ExitStack() as around:
         url = get_settings().database_url
         try:
             if not url:
-                url = around.enter_context(embedded.database(data_dir))
+                url = around.enter_context(default_stack.database(data_dir))
                 migrations.upgrade(url)
             engine = create_engine(url, connect_args={"connect_timeout": 5})
             around.callback(engine.dispose)
             yield around.enter_context(engine.begin())
-        except embedded.StackError as error:
+        except default_stack.StackError as error:
             raise click.ClickException(str(error)) from error
         except ProgrammingError as error:
             raise click.ClickException("The database has no keys yet: run `tastetest migrate`.") from error

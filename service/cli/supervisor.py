@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from service import embedded
+from service.cli import default_stack
 
 SOON = 20.0
 """A worker that lives less than this many seconds has not recovered anything."""
@@ -36,7 +36,7 @@ class Supervisor:
         with self._lock:
             self._stopping = True
             process = self._process
-        embedded.stop(process)
+        default_stack.stop(process)
         self._thread.join()
 
     def _keep(self) -> None:

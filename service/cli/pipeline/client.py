@@ -10,8 +10,8 @@ from typing import Any
 
 import httpx
 
-from service.ci.exits import Trouble
-from service.ci.files import Sent
+from service.cli.pipeline.exit_codes import Trouble
+from service.cli.pipeline.files import Sent
 
 TIMEOUT = httpx.Timeout(600, connect=10)
 AGAIN_AFTER = 1.0

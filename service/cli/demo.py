@@ -20,9 +20,9 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from service.ci.client import bearing
+from service.cli.pipeline.client import bearing
 
-SAMPLE = Path(__file__).parent / "sample" / "digits.npz"
+SAMPLE = Path(__file__).parents[1] / "sample" / "digits.npz"
 MDAD_REQUEST: dict[str, Any] = {
     "methods": ["random", "stratified", "optimal_design"],
     "sizes": [10, 25, 50, 100, 250],

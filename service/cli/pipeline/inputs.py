@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from service.ci.exits import Trouble
+from service.cli.pipeline.exit_codes import Trouble
 
 Side = str | dict[str, Any]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import BinaryIO, cast
 
-from service.ci.exits import Trouble
+from service.cli.pipeline.exit_codes import Trouble
 
 
 @dataclass(frozen=True, slots=True)
