@@ -20,7 +20,7 @@ from service.jobs import broker, notifier, webhook_delivery
 from service.jobs import reconcile as reconciler
 from service.jobs.webhook_client import Outbound
 from service.store.database import make_engine, make_quick_engine
-from workers import work as worker
+from workers import run_part as worker
 from workers.memory import limit_memory
 
 WORKER = "tastetest-worker"

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from service.core.settings import Settings
 from service.jobs.notifier import Bell
-from workers.work import Desk, work
+from workers.run_part import Desk, work
 
 
 class Worker:

@@ -36,7 +36,7 @@ from service.store.database import make_quick_engine
 from service.store.records import Claim, JobRecord
 from tests.api.conftest import answering
 from tests.api.test_http import problem
-from workers.beat import Beat
+from workers.lease_renewer import Beat
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "operations" / "settings.md"
@@ -61,7 +61,7 @@ PROOF = {
     "max_requests_per_minute": "api/test_rate_limiter.py::test_a_key_may_send_so_many_requests_a_minute",
     "max_attempts": HERE + "test_a_job_keeps_the_terms_it_was_accepted_under",
     "job_seconds": HERE + "test_a_job_keeps_the_terms_it_was_accepted_under",
-    "worker_memory_mib": "workers/test_work.py::test_a_hog_fails_its_job_after_its_attempts_and_says_why",
+    "worker_memory_mib": "workers/test_run_part.py::test_a_hog_fails_its_job_after_its_attempts_and_says_why",
     "lease_seconds": "jobs/test_reconcile.py::test_a_lost_part_goes_back_and_is_rung_when_it_has_rested",
     "beat_seconds": HERE + "test_a_worker_beats_as_often_as_set",
     "reconcile_seconds": HERE + "test_the_scheduler_and_workers_keep_their_times",

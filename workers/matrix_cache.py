@@ -10,7 +10,7 @@ from sqlalchemy import Engine
 from service.engine.data.matrix import Matrix, MissingPolicy
 from service.store import matrices
 from service.store.records import Claim
-from workers.patience import patiently
+from workers.retry import patiently
 
 
 @dataclass(slots=True)

@@ -19,9 +19,9 @@ from service.jobs import broker, failures, kinds, lifecycle
 from service.jobs.notifier import Bell
 from service.store import parts
 from service.store.records import Claim
-from workers.beat import Beat
-from workers.matrices import MatrixCache
-from workers.patience import patiently
+from workers.lease_renewer import Beat
+from workers.matrix_cache import MatrixCache
+from workers.retry import patiently
 
 log = structlog.get_logger(__name__)
 
