@@ -22,20 +22,20 @@ test: $(VENV)/.dev
 setup: $(VENV)/.dev
 
 bench: $(VENV)/.dev
-	$(BIN)/python -m tests.bench
+	$(BIN)/python -m benchmarks
 
 # For example: make chaos ARGS="--seconds 20 --jobs 60 --seed 7"
 chaos: $(VENV)/.dev
-	$(BIN)/python -m tests.chaos $(ARGS)
+	$(BIN)/python -m tools.chaos $(ARGS)
 
 paper: $(VENV)/.dev
-	$(BIN)/python -m tests.paper
+	$(BIN)/python -m benchmarks.paper
 
 docs: $(VENV)/.docs
 	$(BIN)/mkdocs build --strict
 
 methods: $(VENV)/.dev
-	$(BIN)/python -m tests.methods_table
+	$(BIN)/python -m benchmarks.methods_table
 
 # Answers of the service as it is now, for the OpenAPI document; then make openapi.
 examples: $(VENV)/.dev

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.paper.comparison import pairs, report
-from tests.paper.measured import measure
-from tests.paper.published import matrix, published
+from benchmarks.paper.comparison import pairs, report
+from benchmarks.paper.measured import measure
+from benchmarks.paper.published import matrix, published
 
 
 @pytest.mark.shared

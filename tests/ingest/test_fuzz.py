@@ -8,9 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.fuzz.check import check
-from tests.fuzz.mutate import spoil
-from tests.fuzz.seeds import NAME, OPTIONS, SEEDS
+from tools.fuzz.check import check
+from tools.fuzz.mutate import spoil
+from tools.fuzz.seeds import NAME, OPTIONS, SEEDS
 
 
 @pytest.mark.parametrize("name", SEEDS)

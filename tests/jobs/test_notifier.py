@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from service.jobs.notifier import Bell
-from tests.chaos.world import Broker
+from tools.chaos.world import Broker
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from service.engine.data.matrix import Matrix
-from service.sample.make import OUTPUT, Digits, answer, models
+from tools.make_sample import OUTPUT, Digits, answer, models
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,7 @@ from service.engine.data.matrix import Matrix
 from service.engine.data.outline import Outline
 from service.engine.microbenchmark.select import run
 from service.engine.planning.plan import select_plan
-from service.sample.make import OUTPUT
+from tools.make_sample import OUTPUT
 
 PROMISE = Rule().false_alarm_limit
 

@@ -14,8 +14,8 @@ from service.engine.prediction.covariance import Covariance
 from service.engine.prediction.greedy import Greedy
 from service.engine.prediction.linear import predictor
 from service.engine.selection.optimal_design import OptimalDesign
-from service.sample.make import OUTPUT
 from tests.engine.selection.sources import simulated, source
+from tools.make_sample import OUTPUT
 
 
 def fit(scores, strata=None, **options):
