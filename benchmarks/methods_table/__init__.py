@@ -1,1 +1,1 @@
-"""What was tried for `optimal_design`, measured: `python -m benchmarks.methods_table` writes docs/methods.md."""
+"""`python -m benchmarks.methods_table` measures what was tried for `optimal_design`: docs/methods.md."""

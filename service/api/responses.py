@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 from service.ingest import ModelReport, Upload
 from service.schemas.jobs import JobError, JobLinks, JobPage, JobView, Progress
 from service.schemas.matrices import (
@@ -15,7 +17,9 @@ from service.schemas.matrices import (
     ModelView,
 )
 from service.schemas.selections import MatrixRef, SelectionPage, SelectionView
+from service.schemas.verdicts import DriftView
 from service.store.records import CellRecord, JobRecord, MatrixRecord, ModelRecord, Page, SelectionRecord
+from service.usecases.drift import DriftReport
 
 
 def matrix_view(record: MatrixRecord) -> MatrixView:
@@ -152,3 +156,14 @@ def selection_view(record: SelectionRecord) -> SelectionView:
 def selection_page(page: Page[SelectionRecord]) -> SelectionPage:
     """A page of selections."""
     return SelectionPage(items=[selection_view(r) for r in page.items], next_cursor=page.next_cursor)
+
+
+def drift_view(report: DriftReport) -> DriftView:
+    """How a selection does on models that joined since."""
+    return DriftView(
+        selection_id=report.selection_id,
+        revision_then=report.revision_then,
+        revision_now=report.revision_now,
+        sentence=report.sentence,
+        **asdict(report.found),
+    )

@@ -1,4 +1,4 @@
-"""`python -m service.cli.healthcheck api|worker|beat`: health checks of containers; ends 0 when all is well."""
+"""`python -m service.cli.healthcheck api|worker|beat`: health checks of containers."""
 
 from __future__ import annotations
 

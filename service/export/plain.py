@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 
+from service.core.spreadsheet_csv import to_csv
 from service.export.selection import Cannot, Choice
-from service.report.tables import to_csv
 
 
 def ids(choice: Choice) -> str:

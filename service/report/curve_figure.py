@@ -11,6 +11,7 @@ from scipy.optimize import isotonic_regression
 from service.report import formatting
 from service.report.charts import Axes, Panel
 from service.report.curves import Judged, Line, Result, lines, truths
+from service.report.formatting import TRUTHS, count
 from service.report.scales import Scale, ceiling, ticks
 from service.report.svg import element, path, shortened
 
@@ -74,11 +75,11 @@ def _panel(result: Result, line: Line, size: int, truth: str, judged: Judged, wi
         _marked(judged, axes),
         element(
             "text",
-            f"On {formatting.TRUTHS[truth]}: {shortened(line.label, 32)}, {formatting.count(size, 'example')}",
+            f"On {TRUTHS[truth]}: {shortened(line.label, 32)}, {count(size, 'example')}",
             x=0, y=20, class_="head",
         ),
     ]  # fmt: skip
-    title = f"Agreement by difference on {formatting.TRUTHS[truth]}: {line.label}, {formatting.count(size, 'example')}"
+    title = f"Agreement by difference on {TRUTHS[truth]}: {line.label}, {count(size, 'example')}"
     return Panel(title, _told(points, judged, probability), WIDTH, HEIGHT, Markup("").join(body))
 
 
@@ -91,7 +92,7 @@ def _dots(points: Sequence[Mapping[str, Any]], axes: Axes) -> Markup:
             element(
                 "title",
                 f"{formatting.points(point['difference'])} points apart: "
-                f"{formatting.percent(point['agreement'])} right, {formatting.count(point['pairs'], 'pair')}",
+                f"{formatting.percent(point['agreement'])} right, {count(point['pairs'], 'pair')}",
             ),
             cx=axes.x(point["difference"]),
             cy=axes.y(point["agreement"]),

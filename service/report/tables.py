@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from service.core.spreadsheet_csv import Row
 from service.report.curves import TRUTHS, Result
 
-Row = Sequence[object]
 Standing = Mapping[str, float | None]
-
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
-
-
-def to_csv(rows: Iterable[Row]) -> str:
-    """Rows as CSV; text that would start a formula is led in by an apostrophe."""
-    file = io.StringIO()
-    csv.writer(file).writerows([_cell(value) for value in row] for row in rows)
-    return file.getvalue()
 
 
 def mdad_rows(result: Result, scores: Standing) -> Iterator[Row]:
@@ -109,9 +98,3 @@ def _judged(result: Result) -> Iterator[tuple[Mapping[str, Any], int, str, Mappi
             for truth in TRUTHS:
                 if entry[truth] is not None:
                     yield method, entry["size"], truth, entry[truth]
-
-
-def _cell(value: object) -> object:
-    if isinstance(value, str) and value.startswith(_FORMULA):
-        return f"'{value}"
-    return repr(value) if isinstance(value, float) else value

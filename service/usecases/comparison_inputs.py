@@ -9,18 +9,37 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection
 
-from service.api.context import House
-from service.api.routes.drift import drift_since
 from service.core.errors import Fault, InvalidRequest
 from service.engine.comparison import Design, Estimator, Known
-from service.schemas.comparisons import Answers, CompareRequest
-from service.schemas.requests import Name
-from service.schemas.verdicts import DriftView
 from service.store import answers, matrices, selections
 from service.store.records import MatrixRecord
+from service.usecases.drift import DriftReport, drift_since
+from service.usecases.evaluator_cache import Standings
 
 Scores = NDArray[np.float64]
+Answer = float | Sequence[float | None] | None
 SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SentAnswers:
+    """A model's answers by example id, as sent with a comparison; a sequence holds repeated runs."""
+
+    name: str | None
+    answers: Mapping[str, Answer]
+
+
+Side = str | SentAnswers
+"""A model that can be named, or answers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """Where a comparison is made: the full benchmark in a revision, or the examples of a selection."""
+
+    matrix_id: str | None
+    revision: int | None
+    selection_id: str | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,16 +69,16 @@ class Ground:
     prior: float
     estimator: Estimator | None = None
     known: Known | None = None
-    drift: DriftView | None = None
+    drift: DriftReport | None = None
     set_aside: dict[str, int] = field(default_factory=dict)
 
 
-def ground(conn: Connection, house: House, ask: CompareRequest) -> Ground:
+def ground(conn: Connection, standings: Standings, basis: Basis, sides: Sequence[Side]) -> Ground:
     """The full benchmark, or the examples of a selection."""
-    named = [side for side in sides(ask) if isinstance(side, str)]
-    if ask.selection_id is not None:
-        return _of_selection(conn, house, ask.selection_id, named)
-    record = matrices.get(conn, ask.matrix_id or "", ask.revision)
+    named = [side for side in sides if isinstance(side, str)]
+    if basis.selection_id is not None:
+        return _of_selection(conn, standings, basis.selection_id, named)
+    record = matrices.get(conn, basis.matrix_id or "", basis.revision)
     n = record.n_examples
     return Ground(
         matrix=record,
@@ -68,7 +87,7 @@ def ground(conn: Connection, house: House, ask: CompareRequest) -> Ground:
         others=frozenset(),
         rows=_rows(conn, record, named),
         design=Design.random(n, n),
-        prior=house.standings.prior(conn, record),
+        prior=standings.prior(conn, record),
     )
 
 
@@ -83,9 +102,9 @@ def _rows(conn: Connection, record: MatrixRecord, named: Sequence[str]) -> dict[
     return dict(zip(loaded.models, scores, strict=True))
 
 
-def _of_selection(conn: Connection, house: House, selection_id: str, named: Sequence[str]) -> Ground:
+def _of_selection(conn: Connection, standings: Standings, selection_id: str, named: Sequence[str]) -> Ground:
     selection = selections.get(conn, selection_id)
-    standing = house.standings.of(conn, selection)
+    standing = standings.of(conn, selection)
     place = {model: at for at, model in enumerate(standing.models)}
     rows = {name: standing.known.answers[place[name]] for name in named if name in place}
     benchmark = matrices.examples(conn, selection.matrix_id)
@@ -105,24 +124,11 @@ def _of_selection(conn: Connection, house: House, selection_id: str, named: Sequ
         prior=standing.prior,
         estimator=None if isinstance(standing.by, Design) else standing.by,
         known=standing.known,
-        drift=drift_since(conn, house, selection),
+        drift=drift_since(conn, standings, selection),
     )
 
 
-def sides(ask: CompareRequest) -> list[Name | Answers]:
-    """The baseline, then each candidate."""
-    candidates = ask.candidates if ask.candidates is not None else [ask.candidate or ""]
-    return [ask.baseline, *candidates]
-
-
-def pointers(ask: CompareRequest) -> list[str]:
-    """Where each side stands in the request."""
-    if ask.candidates is None:
-        return ["/baseline", "/candidate"]
-    return ["/baseline", *(f"/candidates/{at}" for at in range(len(ask.candidates)))]
-
-
-def array(ground: Ground, side: Name | Answers, where: str) -> Scores:
+def array(ground: Ground, side: Side, where: str) -> Scores:
     """One side's scores, shape (n,) or (n, runs), NaN where it has none."""
     if isinstance(side, str):
         if side not in ground.rows:
@@ -140,10 +146,10 @@ def array(ground: Ground, side: Name | Answers, where: str) -> Scores:
     here = {example: value for example, value in side.answers.items() if example in place}
     if len(here) < len(side.answers):
         ground.set_aside[where] = len(side.answers) - len(here)
-    runs = max((len(value) for value in here.values() if isinstance(value, list)), default=1)
+    runs = max((len(value) for value in here.values() if isinstance(value, Sequence)), default=1)
     scores = np.full((len(ground.examples), max(runs, 1)), np.nan)
     for example, value in here.items():
-        each = value if isinstance(value, list) else [value]
+        each = value if isinstance(value, Sequence) else [value]
         scores[place[example], : len(each)] = [np.nan if one is None else one for one in each]
     return scores if runs > 1 else scores[:, 0]
 
@@ -160,17 +166,17 @@ def _unknown(ground: Ground, name: str) -> str:
     )
 
 
-def clusters(ground: Ground, ask: CompareRequest, common: NDArray[np.bool_]) -> list[str] | None:
+def clusters(ground: Ground, given: Mapping[str, str] | None, common: NDArray[np.bool_]) -> list[str] | None:
     """The cluster of each example; every one that is compared must have one."""
-    if ask.clusters is None:
+    if given is None:
         return None
     for example, compared in zip(ground.examples, common, strict=True):
-        if compared and example not in ask.clusters:
+        if compared and example not in given:
             message = (
                 f"Example {example!r} has no cluster; give every example compared one of its own or shared."
             )
             raise _refuse("/clusters", "missing_cluster", message)
-    return [ask.clusters.get(example, "") for example in ground.examples]
+    return [given.get(example, "") for example in ground.examples]
 
 
 def _refuse(where: str, code: str, message: str) -> InvalidRequest:

@@ -1,10 +1,10 @@
 """What users of such tools hit: one test a row of the case list, A (reference code) and E (subsets).
 
 The names carry the row. Held elsewhere, with the numbers of the public issues they come from: A9–A13 in
-selection/test_random_sampling.py; A16 in selection/test_contract.py; A20, A22 in tests/api/routes/test_compare.py
-and test_matrices.py; A23 in tests/api/routes/test_jobs.py; C in comparison/test_cases.py; E2, E5 in
-tests/api/routes/test_jobs.py; E3 in test_experiment.py; E6 in test_plan.py; E20 in tests/jobs/test_submit.py;
-E21 in comparison/test_drift.py.
+selection/test_random_sampling.py; A16 in selection/test_contract.py; A20, A22 in tests/api/routes
+(test_compare.py, test_matrices.py); A23, E2, E5 in tests/api/routes/test_jobs.py; C in
+comparison/test_cases.py; E3 in reliability/test_mdad_job.py; E6 in planning/test_plan.py; E20 in
+tests/jobs/test_submit.py; E21 in comparison/test_drift.py.
 """
 
 from __future__ import annotations

@@ -73,7 +73,9 @@ PROOF = {
     "keep_jobs_days": HERE + "test_what_is_older_than_set_is_let_go",
     "keep_revisions_days": HERE + "test_what_is_older_than_set_is_let_go",
     "keep_selections_days": HERE + "test_what_is_older_than_set_is_let_go",
-    "webhook_private_addresses": "api/routes/test_webhooks.py::test_private_addresses_are_refused_unless_allowed",
+    "webhook_private_addresses": (
+        "api/routes/test_webhooks.py::test_private_addresses_are_refused_unless_allowed"
+    ),
     "webhook_overlap_hours": HERE + "test_a_replaced_secret_signs_for_as_long_as_set",
     "stop_seconds": "faults/test_workers.py::test_a_computation_that_does_not_listen_holds_no_worker",
     "shutdown_grace_seconds": HERE + "test_the_scheduler_and_workers_keep_their_times",

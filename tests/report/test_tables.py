@@ -7,8 +7,9 @@ import io
 
 import pytest
 
+from service.core.spreadsheet_csv import to_csv
 from service.engine.data.matrix import Matrix
-from service.report.tables import TABLES, to_csv
+from service.report.tables import TABLES
 from tests.report.conftest import HOSTILE, Result, scores_of
 
 

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from service.engine.reliability import mdad_job
 from service.engine.data import summary
 from service.engine.data.item_rest import item_rest
 from service.engine.data.matrix import Matrix
-from service.engine.planning.plan import Outline, mdad_plan, select_plan
 from service.engine.microbenchmark import select
+from service.engine.planning.plan import Outline, mdad_plan, select_plan
+from service.engine.reliability import mdad_job
 from service.engine.selection.registry import METHODS
 from service.report import formatting
 from service.report.charts import Axes, Panel

@@ -10,8 +10,7 @@ import structlog
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service.api import problems
-from service.api.routes import metrics
+from service.api import problems, request_metrics
 from service.core.errors import Fault, TooLarge
 
 log = structlog.get_logger("tastetest.access")
@@ -109,8 +108,8 @@ def _request_id(headers: Headers) -> str:
 def _record(scope: Scope, status: int, seconds: float) -> None:
     """One line in the log and one count in the metrics, by the route's template."""
     route = getattr(scope.get("route"), "path", "")
-    metrics.REQUESTS.labels(scope["method"] if route else "", route, str(status)).inc()
-    metrics.SECONDS.labels(route).observe(seconds)
+    request_metrics.REQUESTS.labels(scope["method"] if route else "", route, str(status)).inc()
+    request_metrics.SECONDS.labels(route).observe(seconds)
     if scope["path"] not in QUIET:
         caller = scope.get("state", {}).get("caller")
         log.info(

@@ -17,7 +17,7 @@ from service.engine.comparison import Comparison, Many, Rule, compare_many
 from service.schemas.comparisons import CompareRequest
 from service.schemas.problems import refusals
 from service.schemas.verdicts import CompareView, ComparisonView, RankingView, Verdict
-from service.usecases.comparison_inputs import Ground, array, clusters, ground, pointers, sides
+from service.usecases.comparison_inputs import Basis, Ground, SentAnswers, Side, array, clusters, ground
 
 router = APIRouter(tags=["comparisons"], route_class=QuestionRoute)
 
@@ -51,10 +51,10 @@ def compare(ask: Annotated[CompareRequest, Body(examples=[EXAMPLE])], house: Hou
         comparisons=comparisons,
         verdict=_overall([comparison.verdict for comparison in comparisons]),
         ranking=_ranking(many, names) if ask.candidates is not None else None,
-        drift=found.drift,
+        drift=None if found.drift is None else responses.drift_view(found.drift),
         warnings=[
             f"{names[at]}: {found.set_aside[where]} answers to examples outside the selection are set aside."
-            for at, where in enumerate(pointers(ask))
+            for at, where in enumerate(_pointers(ask))
             if where in found.set_aside
         ],
     )
@@ -62,9 +62,11 @@ def compare(ask: Annotated[CompareRequest, Body(examples=[EXAMPLE])], house: Hou
 
 def _compared(house: House, ask: CompareRequest) -> tuple[Ground, list[str], Many]:
     with house.engine.begin() as conn:
-        found = ground(conn, house, ask)
-    places = pointers(ask)
-    arrays = [array(found, side, where) for side, where in zip(sides(ask), places, strict=True)]
+        basis = Basis(ask.matrix_id, ask.revision, ask.selection_id)
+        sides = _sides(ask)
+        found = ground(conn, house.standings, basis, sides)
+    places = _pointers(ask)
+    arrays = [array(found, side, where) for side, where in zip(sides, places, strict=True)]
     names = _names(ask)
     answered = np.array([~np.isnan(scores.reshape(len(scores), -1)).all(axis=1) for scores in arrays])
     _check_common(answered, names, places)
@@ -74,12 +76,28 @@ def _compared(house: House, ask: CompareRequest) -> tuple[Ground, list[str], Man
         found.design,
         Rule(ask.margin, ask.confidence, ask.power),
         truth=ask.truth,
-        clusters=clusters(found, ask, answered[0] & answered[1:].any(axis=0)),
+        clusters=clusters(found, ask.clusters, answered[0] & answered[1:].any(axis=0)),
         prior=found.prior,
         estimator=found.estimator,
         known=found.known,
     )
     return found, names, many
+
+
+def _sides(ask: CompareRequest) -> list[Side]:
+    """The baseline, then each candidate."""
+    candidates = ask.candidates if ask.candidates is not None else [ask.candidate or ""]
+    return [
+        side if isinstance(side, str) else SentAnswers(side.name, side.answers)
+        for side in (ask.baseline, *candidates)
+    ]
+
+
+def _pointers(ask: CompareRequest) -> list[str]:
+    """Where each side stands in the request."""
+    if ask.candidates is None:
+        return ["/baseline", "/candidate"]
+    return ["/baseline", *(f"/candidates/{at}" for at in range(len(ask.candidates)))]
 
 
 def _check_common(answered: NDArray[np.bool_], names: list[str], places: list[str]) -> None:
@@ -96,7 +114,7 @@ def _check_common(answered: NDArray[np.bool_], names: list[str], places: list[st
 def _names(ask: CompareRequest) -> list[str]:
     count = len(ask.candidates or [None])
     defaults = ["baseline", *("candidate" if count == 1 else f"candidate {at + 1}" for at in range(count))]
-    given = [side if isinstance(side, str) else side.name for side in sides(ask)]
+    given = [side if isinstance(side, str) else side.name for side in _sides(ask)]
     return [name or default for name, default in zip(given, defaults, strict=True)]
 
 

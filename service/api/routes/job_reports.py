@@ -19,6 +19,7 @@ from service.api.route_classes import StrictRoute
 from service.api.routes import selection_exports
 from service.api.routes.jobs import JobId
 from service.core.errors import Fault, NotFound
+from service.core.spreadsheet_csv import to_csv
 from service.export import TOOLS
 from service.report import figures, job_page, tables, templates_env
 from service.report.theme import Theme
@@ -170,7 +171,7 @@ def _table(basis: Basis, name: str) -> str:
     result = _mdad(basis)
     if not result or name not in tables.TABLES:
         raise _unknown(basis, "table", name, tables.TABLES if result else {})
-    return tables.to_csv(tables.TABLES[name](result, basis.scores))
+    return to_csv(tables.TABLES[name](result, basis.scores))
 
 
 def _mdad(basis: Basis) -> dict[str, Any]:

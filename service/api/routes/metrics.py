@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fastapi import APIRouter, Response
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
@@ -17,8 +17,6 @@ from service.store.job_counts import Census
 
 router = APIRouter(tags=["operation"], route_class=AdminRoute)
 
-REQUESTS = Counter("tastetest_requests", "Requests answered, by route.", ["method", "route", "status"])
-SECONDS = Histogram("tastetest_request_seconds", "Seconds to answer, by route.", ["route"])
 STATUSES = ("queued", "running", "succeeded", "failed", "cancelled")
 
 

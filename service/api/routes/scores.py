@@ -17,7 +17,6 @@ from service.api.context import House, HouseDep
 from service.api.openapi.upload_bodies import UPLOAD_BODY
 from service.api.received_upload import Received, limits_of, received
 from service.api.route_classes import StrictRoute
-from service.api.routes.drift import drift_since
 from service.api.routes.matrices import Fields
 from service.api.routes.selections import SelectionId
 from service.core.errors import Fault, InvalidUpload
@@ -26,10 +25,11 @@ from service.engine.comparison.selection_evaluator import Standing
 from service.engine.data.matrix import Matrix
 from service.engine.microbenchmark.evidence import linear
 from service.schemas.problems import refusals
-from service.schemas.verdicts import DriftView, ScoresView, ScoreView
+from service.schemas.verdicts import ScoresView, ScoreView
 from service.store import answers, matrices, selections
 from service.store.records import MatrixRecord, SelectionRecord
 from service.usecases import upload_records
+from service.usecases.drift import DriftReport, drift_since
 
 router = APIRouter(prefix="/selections/{selection_id}/scores", tags=["comparisons"], route_class=StrictRoute)
 
@@ -65,7 +65,7 @@ def list_scores(selection_id: SelectionId, house: HouseDep, confidence: Confiden
         selection = selections.get(conn, selection_id)
         standing = house.standings.of(conn, selection)
         rows = answers.find(conn, selection.id, answers.models(conn, selection.id))
-        since = drift_since(conn, house, selection)
+        since = drift_since(conn, house.standings, selection)
         matrix = matrices.get(conn, selection.matrix_id, selection.revision)
     return _view(selection, matrix, standing, rows, confidence, kept=True, drift=since, warnings=[])
 
@@ -91,7 +91,7 @@ def _estimate(house: House, selection_id: str, sent: Received, keep: bool, confi
             answers.keep(conn, selection.id, rows_kept if confidences else rows)
             warnings += _namesakes(sorted(set(rows) & set(standing.models)))
             warnings += [OF_SCORES] if confidences else []
-        since = drift_since(conn, house, selection)
+        since = drift_since(conn, house.standings, selection)
     warnings = [*upload.warnings, *warnings]
     return _view(selection, matrix, standing, rows, confidence, kept=keep, drift=since, warnings=warnings)
 
@@ -148,7 +148,7 @@ def _view(
     confidence: float,
     *,
     kept: bool,
-    drift: DriftView | None,
+    drift: DriftReport | None,
     warnings: list[str],
 ) -> ScoresView:
     found = []
@@ -160,7 +160,7 @@ def _view(
         confidence=confidence,
         estimator=linear(selection.body["estimator"]),
         scores=[_score(model, score, standing) for model, score in zip(rows, found, strict=True)],
-        drift=drift,
+        drift=None if drift is None else responses.drift_view(drift),
         kept=kept,
         warnings=warnings,
     )

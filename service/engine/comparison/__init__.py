@@ -9,8 +9,9 @@
 Every answer is a dataclass whose module's docstring shows it as JSON.
 """
 
+from service.engine.comparison.answer import Comparison
 from service.engine.comparison.calibration import Calibration, calibrate, cross_validate
-from service.engine.comparison.compare import Comparison, Modelled, compare
+from service.engine.comparison.compare import Modelled, compare
 from service.engine.comparison.compare_many import Many, compare_many
 from service.engine.comparison.drift import Drift, drift
 from service.engine.comparison.gate import Gate, Rule, Verdict

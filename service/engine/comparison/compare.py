@@ -1,23 +1,4 @@
-"""Compare a candidate with a baseline: everything one answer needs.
-
-What `dataclasses.asdict` of the answer holds (fractions; nothing is NaN):
-
-    {verdict: pass | fail | inconclusive, reason, margin, confidence, power, truth,
-     baseline_score, candidate_score,                    estimated from the examples both answered
-     difference, standard_error, interval: [low, high], interval_method: score | t | exact | model,
-     n_common, n_asked, n_benchmark, coverage, effective_size | null (nothing is unknown),
-     b, c,                                               only the baseline right; only the candidate
-     disagreement,                                       share of examples that tell them apart
-     mcnemar: {exact, mid_p} | null (graded scores),
-     full_benchmark: {difference, interval, order_probability | null (neither is ahead)},
-     gate: {false_alarm_rate, false_alarm_limit, smallest_detectable_drop | null, examples_needed | null,
-            examples_needed_reason, examples_to_pass_if_equal | null, can_pass, can_fail},
-     equivalence: {margin, level, p_not_worse, p_not_better, p, equivalent} | null (no margin),
-     clusters: {count, standard_error_ignoring_them} | null,
-     repeats: {baseline: {…}, candidate: {…}} | null,
-     warnings: [sentence],
-     flips: {lost: [index], won: [index]}}               into the examples asked
-"""
+"""Compare a candidate with a baseline on the examples both answered."""
 
 from __future__ import annotations
 
@@ -28,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.engine.comparison import interpretation
+from service.engine.comparison.answer import Clusters, Comparison, Flips, FullBenchmark, Repeats
 from service.engine.comparison.equivalence import Equivalence, equivalence
-from service.engine.comparison.gate import Rule, Verdict, verdict
-from service.engine.comparison.intervals import Interval
-from service.engine.comparison.mcnemar import McNemar, mcnemar
-from service.engine.comparison.operating_characteristics import Behaviour, behaviour
+from service.engine.comparison.gate import Rule, verdict
+from service.engine.comparison.mcnemar import mcnemar
+from service.engine.comparison.operating_characteristics import behaviour
 from service.engine.comparison.order_probability import JEFFREYS, normal_order_probability, order_probability
-from service.engine.comparison.paired import Estimate, Kind, Pairs, difference, modelled_difference
-from service.engine.comparison.repeats import Repeated, RepeatSummary, repeated
+from service.engine.comparison.paired import Estimate, Pairs, difference, modelled_difference
+from service.engine.comparison.repeats import Repeated, repeated
 from service.engine.comparison.sampling_design import Design, Truth
 from service.engine.data.errors import Undefined
 
@@ -55,73 +36,6 @@ class Modelled:
     baseline: float
     candidate: float
     standard_error: float
-
-
-@dataclass(frozen=True, slots=True)
-class FullBenchmark:
-    """The same runs on all examples of the benchmark."""
-
-    difference: float
-    interval: Interval
-    order_probability: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class Clusters:
-    """How many clusters there are, and the standard error that ignores them."""
-
-    count: int
-    standard_error_ignoring_them: float
-
-
-@dataclass(frozen=True, slots=True)
-class Repeats:
-    """What each model's runs say."""
-
-    baseline: RepeatSummary
-    candidate: RepeatSummary
-
-
-@dataclass(frozen=True, slots=True)
-class Flips:
-    """Examples that changed hands, as indices into the examples asked."""
-
-    lost: tuple[int, ...]
-    won: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """The answer; the module's docstring says what each part is."""
-
-    verdict: Verdict
-    reason: str
-    margin: float
-    confidence: float
-    power: float
-    truth: Truth
-    baseline_score: float
-    candidate_score: float
-    difference: float
-    standard_error: float
-    interval: Interval
-    interval_method: Kind
-    n_common: int
-    n_asked: int
-    n_benchmark: int
-    coverage: float
-    effective_size: float | None
-    b: int
-    c: int
-    disagreement: float
-    mcnemar: McNemar | None
-    full_benchmark: FullBenchmark
-    gate: Behaviour
-    equivalence: Equivalence | None
-    clusters: Clusters | None
-    repeats: Repeats | None
-    warnings: tuple[str, ...]
-    flips: Flips
 
 
 def compare(

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from service.engine.comparison.compare import Comparison, compare
+from service.engine.comparison.answer import Comparison
+from service.engine.comparison.compare import compare
 from service.engine.comparison.gate import Rule
 from service.engine.comparison.order_probability import JEFFREYS
 from service.engine.comparison.ranking import Ranking, rank, simultaneous_confidence

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from service.engine.comparison.compare import Comparison
+from service.engine.comparison.answer import Comparison
 
 
 def reason(answer: Comparison) -> str:

@@ -1,0 +1,8 @@
+"""Counters of requests, which the middleware counts and the metrics route shows."""
+
+from __future__ import annotations
+
+from prometheus_client import Counter, Histogram
+
+REQUESTS = Counter("tastetest_requests", "Requests answered, by route.", ["method", "route", "status"])
+SECONDS = Histogram("tastetest_request_seconds", "Seconds to answer, by route.", ["route"])

@@ -1,0 +1,24 @@
+"""CSV that a spreadsheet can open safely."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+
+Row = Sequence[object]
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+
+
+def to_csv(rows: Iterable[Row]) -> str:
+    """Rows as CSV; text that would start a formula is led in by an apostrophe."""
+    file = io.StringIO()
+    csv.writer(file).writerows([_cell(value) for value in row] for row in rows)
+    return file.getvalue()
+
+
+def _cell(value: object) -> object:
+    if isinstance(value, str) and value.startswith(_FORMULA):
+        return f"'{value}"
+    return repr(value) if isinstance(value, float) else value
