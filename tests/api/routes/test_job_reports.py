@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+import sys
 from collections.abc import Callable
 from html import unescape
 from typing import Any
@@ -119,6 +120,15 @@ def test_figures_come_in_light_and_dark(api: httpx.Client, done: str) -> None:
     assert light.headers["etag"] != dark.headers["etag"]
     refused = api.get(f"{done}/report/figures/mdad.svg", params={"theme": "pink"})
     assert problem(refused, 422, "invalid-request")["errors"][0]["pointer"] == "query/theme"
+
+
+def test_without_its_library_a_png_is_refused_with_the_svg_named(
+    api: httpx.Client, done: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "resvg_py", None)
+    refused = problem(api.get(f"{done}/report/figures/mdad.png"), 404, "not-found")
+    assert "tastetest[figures]" in refused["detail"]
+    assert ".svg" in refused["detail"]
 
 
 @pytest.mark.parametrize("file", ["figures/nose.svg", "figures/nose.png", "tables/nose.csv"])
