@@ -51,7 +51,7 @@ class Watch:
             self.faults.append(f"request off the host: {url}")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The whole service, as its users start it."""
     folder = tmp_path_factory.mktemp("stack")
@@ -59,19 +59,25 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield served.address
 
 
-@pytest.fixture(scope="session")
-def _playwright() -> Iterator[Playwright]:
+@pytest.fixture(scope="package")
+def executable() -> str:
+    path = next(filter(None, map(shutil.which, BINARIES)), None)
+    if path is None:
+        pytest.skip("needs a browser: apt-get install chromium")
+    return path
+
+
+# Its event loop runs in this thread until it is stopped: tests of other packages need theirs.
+@pytest.fixture(scope="package")
+def _playwright(executable: str) -> Iterator[Playwright]:
     expect.set_options(timeout=PATIENCE)
     with sync_playwright() as started:
         yield started
 
 
-@pytest.fixture(scope="session")
-def browser(_playwright: Playwright) -> Iterator[Browser]:
-    path = next(filter(None, map(shutil.which, BINARIES)), None)
-    if path is None:
-        pytest.skip("needs a browser: apt-get install chromium")
-    started = _playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+@pytest.fixture(scope="package")
+def browser(_playwright: Playwright, executable: str) -> Iterator[Browser]:
+    started = _playwright.chromium.launch(executable_path=executable, args=["--no-sandbox"])
     yield started
     started.close()
 
