@@ -48,7 +48,7 @@ def trimmed(output: str) -> str:
 @pytest.mark.parametrize("name", ["tutorial.md", "choosing-a-size.md", "exports.md"])
 def test_every_command_answers_as_shown(name: str, address: str, tmp_path: Path) -> None:
     """All of a page in one shell, in a folder that looks like a clone."""
-    for folder in ("docs", "service"):
+    for folder in ("service", "tools"):
         (tmp_path / folder).symlink_to(ROOT / folder)
     shown = steps(DOCS / name)
     script = "".join(f"echo '{MARK.format(at)}'\n{command}\n" for at, (command, _) in enumerate(shown))
