@@ -8,7 +8,6 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from sqlalchemy import Connection
 from starlette.concurrency import run_in_threadpool
 
-from service import ingest
 from service.api import etags, responses
 from service.api.context import House, HouseDep
 from service.api.idempotency import IdempotencyKey, kept, of_file, once
@@ -16,14 +15,14 @@ from service.api.openapi.upload_bodies import UPLOAD_BODY
 from service.api.parameters import Cursor, Limit
 from service.api.received_upload import Received, limits_of, received
 from service.api.route_classes import StrictRoute
-from service.core.errors import Fault, InvalidRequest, StorageFull
-from service.core.settings import Settings
+from service.core.errors import Fault, InvalidRequest
 from service.schemas.matrices import CellPage, MatrixPage, MatrixUploaded, MatrixView, ModelPage
 from service.schemas.problems import refusals
 from service.schemas.uploads import UploadFields
 from service.store import cells, matrices
 from service.store.idempotency import Kept
-from service.usecases import upload_records
+from service.usecases import upload_matrix
+from service.usecases.upload_matrix import SentFile
 
 router = APIRouter(prefix="/matrices", tags=["matrices"], route_class=StrictRoute)
 
@@ -55,38 +54,18 @@ def _create(house: House, sent: Received, key: str | None) -> Response:
     said = sent.name, sent.filename, sent.options
     fingerprint = b"" if key is None else of_file("POST /matrices", sent.file, said)
     # Before the transaction: reading can take seconds, and no connection should wait for it.
-    upload = _read(house, sent)
+    upload = _file(house, sent).read()
 
     def work(conn: Connection) -> Kept:
-        record = matrices.create(
-            conn,
-            upload.matrix,
-            name=sent.name,
-            origin=upload_records.origin_of(upload),
-            accounts=upload_records.accounts_of(upload),
-        )
-        _check_room(conn, house.settings)
+        record = upload_matrix.create_matrix(conn, upload, sent.name, house.settings.max_stored_bytes)
         view = responses.uploaded_view(record, upload)
         return kept(201, view, {"Location": f"/matrices/{view.id}"})
 
     return once(house, key, fingerprint, work)
 
 
-def _check_room(conn: Connection, limits: Settings) -> None:
-    """Refuse, and so undo, what was just stored when it is too much."""
-    found, most = matrices.stored_bytes(conn), limits.max_stored_bytes
-    if found > most:
-        message = (
-            f"With this the matrices of the workspace would take {found:,} bytes, and they may take {most:,};"
-            " delete some first."
-        )
-        raise StorageFull(message, [Fault("", "storage_full", message)])
-
-
-def _read(house: House, sent: Received) -> ingest.Upload:
-    return ingest.read(
-        sent.file, filename=sent.filename, options=sent.options, limits=limits_of(house.settings)
-    )
+def _file(house: House, sent: Received) -> SentFile:
+    return SentFile(sent.file, sent.filename, sent.options, limits_of(house.settings))
 
 
 @router.get("", responses=refusals())
@@ -161,25 +140,17 @@ async def put_model(
         message = f"The path names {model!r}; leave `model` out."
         raise InvalidRequest(f"query/model: {message}", [Fault("query/model", "repeated", message)])
     async with received(request, fields.given() | {"model": model}) as sent:
-        view, created = await run_in_threadpool(_put, house, matrix_id, sent)
-    response.status_code = 201 if created else 200
+        stored = await run_in_threadpool(
+            upload_matrix.put_model,
+            house.engine,
+            matrix_id,
+            _file(house, sent),
+            house.settings.max_stored_bytes,
+        )
+    view = responses.uploaded_view(stored.matrix, stored.upload)
+    response.status_code = 201 if stored.created else 200
     response.headers["Location"] = f"/matrices/{view.id}?revision={view.revision}"
     return view
-
-
-def _put(house: House, matrix_id: str, sent: Received) -> tuple[MatrixUploaded, bool]:
-    with house.engine.begin() as conn:
-        examples, origin = matrices.examples(conn, matrix_id), matrices.origin(conn, matrix_id)
-    upload = ingest.under(_read(house, sent), examples)
-    if sent.options.unmatched == "refuse":
-        upload_records.refuse_strangers(upload_records.strangers(upload, examples, origin), len(examples))
-    (account,) = upload_records.accounts_of(upload)
-    with house.engine.begin() as conn:
-        record, created = matrices.put_model(
-            conn, matrix_id, upload.matrix, origin=upload_records.origin_of(upload), account=account
-        )
-        _check_room(conn, house.settings)
-    return responses.uploaded_view(record, upload), created
 
 
 @router.delete("/{matrix_id}", status_code=204, response_class=Response, responses=refusals(404, 409))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Annotated
 
 import structlog
@@ -14,19 +13,12 @@ from service.api.context import House, HouseDep
 from service.api.idempotency import IdempotencyKey, kept, of_body, once
 from service.api.route_classes import StrictRoute
 from service.core import tracing
-from service.core.errors import Fault, InvalidRequest, NotFound, TooCostly
 from service.core.settings import Settings
-from service.engine.data.outline import Outline
-from service.engine.planning.plan import PlanError
-from service.engine.selection.example_options import BY_ID
-from service.jobs.kinds import KINDS
-from service.jobs.submit import submit
 from service.schemas.jobs import JobKind, JobView
 from service.schemas.problems import refusals
 from service.schemas.requests import MdadRequest, SelectRequest
-from service.store import matrices
 from service.store.idempotency import Kept
-from service.store.records import JobRecord, MatrixRecord
+from service.usecases.submit_job import JobLimits, JobRequest, submit_job
 
 log = structlog.get_logger(__name__)
 router = APIRouter(tags=["work"], route_class=StrictRoute)
@@ -62,7 +54,6 @@ def submit_mdad(
 
     The same request on the same revision with the same seed finds the same job, and gives the same bytes.
     """
-    _check_limits(ask, house.settings)
     return _accept(house, "mdad", ask, tasks, idempotency_key)
 
 
@@ -73,8 +64,11 @@ def _accept(
     tasks: BackgroundTasks,
     key: str | None,
 ) -> Response:
+    settings = ask.model_dump(exclude={"matrix_id", "revision"}, exclude_none=True)
+    request = JobRequest(kind, ask.matrix_id, ask.revision, settings)
+
     def work(conn: Connection) -> Kept:
-        job, created = _submit(conn, house.settings, kind, ask)
+        job, created = submit_job(conn, request, _limits(house.settings))
         tracing.about(job_id=job.id)
         log.info("submitted", job_id=job.id, kind=kind, created=created)
         if created:
@@ -85,57 +79,10 @@ def _accept(
     return once(house, key, of_body(f"POST /{kind}", ask), work)
 
 
-def _submit(
-    conn: Connection, limits: Settings, kind: JobKind, ask: SelectRequest | MdadRequest
-) -> tuple[JobRecord, bool]:
-    work = KINDS[kind]
-    matrix = _matrix(conn, ask)
-    settings = ask.model_dump(exclude={"matrix_id", "revision"}, exclude_none=True)
-    try:
-        plan = work.plan(settings, _outline(conn, matrix, ask))
-    except PlanError as exc:
-        raise InvalidRequest(
-            f"{exc.field}: {exc.message}", [Fault(exc.field, "does_not_fit", exc.message)]
-        ) from None
-    _check_cost(work.seconds(plan), limits.max_job_cpu_seconds)
-    return submit(
-        conn,
-        kind=kind,
-        settings=plan.settings,
-        matrix=matrix,
-        parts=work.parts(plan),
-        most_unfinished=limits.max_unfinished_jobs,
+def _limits(settings: Settings) -> JobLimits:
+    return JobLimits(
+        cpu_seconds=settings.max_job_cpu_seconds,
+        unfinished_jobs=settings.max_unfinished_jobs,
+        trials=settings.max_trials,
+        sizes=settings.max_sizes,
     )
-
-
-def _outline(conn: Connection, matrix: MatrixRecord, ask: SelectRequest | MdadRequest) -> Outline:
-    outline = Outline(**matrices.outline(conn, matrix.id, matrix.revision))
-    if isinstance(ask, SelectRequest) and BY_ID & ask.options.keys():
-        return replace(outline, examples=matrices.examples(conn, matrix.id))
-    return outline
-
-
-def _matrix(conn: Connection, ask: SelectRequest | MdadRequest) -> MatrixRecord:
-    try:
-        return matrices.get(conn, ask.matrix_id, ask.revision)
-    except NotFound as exc:
-        field = "/matrix_id" if ask.revision is None else "/revision"
-        raise NotFound(exc.detail, [Fault(field, "not_found", exc.detail)]) from None
-
-
-def _check_cost(seconds: float, most: float) -> None:
-    if seconds > most:
-        message = (
-            f"By estimate this computes for {seconds:,.0f} s on one core, and one request may for"
-            f" {most:,.0f}; ask for fewer trials, methods or source models."
-        )
-        raise TooCostly(message, [Fault("", "too_costly", message)])
-
-
-def _check_limits(ask: MdadRequest, settings: Settings) -> None:
-    if ask.trials > settings.max_trials:
-        message = f"At most {settings.max_trials:,} trials; beyond some 100 the intervals hardly narrow."
-        raise InvalidRequest(f"/trials: {message}", [Fault("/trials", "too_large", message)])
-    if ask.sizes is not None and len(ask.sizes) > settings.max_sizes:
-        message = f"At most {settings.max_sizes} sizes in one request."
-        raise InvalidRequest(f"/sizes: {message}", [Fault("/sizes", "too_many", message)])

@@ -1,0 +1,91 @@
+"""Store the results of models on a benchmark: a new matrix, or one model of a matrix there is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from sqlalchemy import Connection, Engine
+
+from service import ingest
+from service.core.errors import Fault, StorageFull
+from service.ingest import Limits, Options, Upload
+from service.store import matrices
+from service.store.records import MatrixRecord
+from service.usecases import upload_records
+
+
+@dataclass(frozen=True, slots=True)
+class SentFile:
+    """A file of results, what it was called, and how to read it."""
+
+    file: BinaryIO
+    filename: str | None
+    options: Options
+    limits: Limits
+
+    def read(self) -> Upload:
+        """Its results; reading can take seconds, so hold no connection meanwhile."""
+        return ingest.read(self.file, filename=self.filename, options=self.options, limits=self.limits)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredModel:
+    """One model's results in the store: the matrix's new revision, and whether the model is new to it."""
+
+    matrix: MatrixRecord
+    upload: Upload
+    created: bool
+
+
+def create_matrix(conn: Connection, upload: Upload, name: str, most_stored_bytes: int) -> MatrixRecord:
+    """Store a new matrix.
+
+    Raises
+    ------
+    StorageFull
+        The workspace would hold more than it may; rolling back removes what was stored.
+    """
+    record = matrices.create(
+        conn,
+        upload.matrix,
+        name=name,
+        origin=upload_records.origin_of(upload),
+        accounts=upload_records.accounts_of(upload),
+    )
+    _check_room(conn, most_stored_bytes)
+    return record
+
+
+def put_model(engine: Engine, matrix_id: str, sent: SentFile, most_stored_bytes: int) -> StoredModel:
+    """Add one model's results to a matrix, or replace them.
+
+    Raises
+    ------
+    InvalidUpload
+        The file cannot be read, or is of another version of the benchmark.
+    StorageFull
+        The workspace would hold more than it may; nothing is stored.
+    """
+    with engine.begin() as conn:
+        examples, origin = matrices.examples(conn, matrix_id), matrices.origin(conn, matrix_id)
+    upload = ingest.under(sent.read(), examples)
+    if sent.options.unmatched == "refuse":
+        upload_records.refuse_strangers(upload_records.strangers(upload, examples, origin), len(examples))
+    (account,) = upload_records.accounts_of(upload)
+    with engine.begin() as conn:
+        record, created = matrices.put_model(
+            conn, matrix_id, upload.matrix, origin=upload_records.origin_of(upload), account=account
+        )
+        _check_room(conn, most_stored_bytes)
+    return StoredModel(record, upload, created)
+
+
+def _check_room(conn: Connection, most: int) -> None:
+    found = matrices.stored_bytes(conn)
+    if found > most:
+        message = (
+            f"With this the matrices of the workspace would take {found:,} bytes, and they may take {most:,};"
+            " delete some first."
+        )
+        raise StorageFull(message, [Fault("", "storage_full", message)])
