@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from service.api import problems
 from service.api.authenticator import Access
-from service.api.context import House
+from service.api.context import AppContext
 from service.api.middleware.authentication import Door
 from service.api.middleware.request_envelope import QUIET, BodyLimit, Envelope
 from service.api.openapi import document
@@ -97,7 +97,7 @@ def _lifespan(settings: Settings) -> Callable[[FastAPI], contextlib.AbstractAsyn
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         logging.configure()
         tracing.configure("api")
-        house = House(
+        context = AppContext(
             settings,
             make_engine(settings.database_url, pool_size=settings.database_pool, application="tastetest-api"),
             Listener(settings.database_url),
@@ -106,14 +106,14 @@ def _lifespan(settings: Settings) -> Callable[[FastAPI], contextlib.AbstractAsyn
             Access(settings),
             Pace(settings),
         )
-        app.state.house = house
+        app.state.context = context
         try:
             # Threads of BLAS spin while they wait, on cores that workers and other requests could use.
             with threadpool_limits(1):
-                async with house.listener.running():
+                async with context.listener.running():
                     yield
         finally:
-            house.engine.dispose()
+            context.engine.dispose()
             tracing.flush()
 
     return lifespan

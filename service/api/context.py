@@ -18,7 +18,7 @@ from service.usecases.evaluator_cache import Standings
 
 
 @dataclass(frozen=True, slots=True)
-class House:
+class AppContext:
     """Settings, the pool of connections, the ear on job changes, the bell to the workers, what is kept.
 
     `engine` is bound to the workspace of whoever asks; `everywhere` to none, for the operator's figures.
@@ -27,29 +27,29 @@ class House:
     settings: Settings
     everywhere: Engine
     listener: Listener
-    bell: Bell
-    standings: Standings
-    access: Access
-    pace: Pace
+    notifier: Bell
+    evaluators: Standings
+    authenticator: Access
+    rate_limiter: Pace
     workspace: str = workspace_scope.NOBODY
     engine: Engine = field(init=False)
-    _rooms: dict[str, House] = field(default_factory=dict, repr=False)
+    _by_workspace: dict[str, AppContext] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "engine", workspace_scope.within(self.everywhere, self.workspace))
 
-    def seen_from(self, workspace: str) -> House:
+    def for_workspace(self, workspace: str) -> AppContext:
         """The house as this workspace sees it."""
-        if workspace not in self._rooms:
-            self._rooms[workspace] = replace(self, workspace=workspace)
-        return self._rooms[workspace]
+        if workspace not in self._by_workspace:
+            self._by_workspace[workspace] = replace(self, workspace=workspace)
+        return self._by_workspace[workspace]
 
 
-async def house_of(request: Request) -> House:
+async def get_context(request: Request) -> AppContext:
     """The house as the caller sees it; async, for a synchronous dependency costs a thread."""
-    house: House = request.app.state.house
+    context: AppContext = request.app.state.context
     caller: Caller = request.state.caller
-    return house.seen_from(caller.workspace)
+    return context.for_workspace(caller.workspace)
 
 
-HouseDep = Annotated[House, Depends(house_of)]
+ContextDep = Annotated[AppContext, Depends(get_context)]

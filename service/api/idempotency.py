@@ -10,7 +10,7 @@ from fastapi import Header, Response
 from pydantic import BaseModel
 from sqlalchemy import Connection
 
-from service.api.context import House
+from service.api.context import AppContext
 from service.store import idempotency
 from service.store.idempotency import Kept
 
@@ -28,9 +28,11 @@ IdempotencyKey = Annotated[
 ]
 
 
-def once(house: House, key: str | None, fingerprint: bytes, work: Callable[[Connection], Kept]) -> Response:
+def once(
+    context: AppContext, key: str | None, fingerprint: bytes, work: Callable[[Connection], Kept]
+) -> Response:
     """Do the work in one transaction with its answer; or give the answer there is under the key."""
-    with house.engine.begin() as conn:
+    with context.engine.begin() as conn:
         if key is None:
             return _response(work(conn))
         kept = idempotency.find(conn, key, fingerprint)

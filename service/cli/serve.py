@@ -46,7 +46,7 @@ def serve(host: str, port: int, data_dir: Path, workers: int | None, on_ready: R
             app, log_config=None, access_log=False, timeout_graceful_shutdown=GRACE_SECONDS
         )
         told = partial(on_ready, keyless=keyless)
-        server = _Server(config, told, lambda: app.state.house.listener.send_home())
+        server = _Server(config, told, lambda: app.state.context.listener.send_home())
         server.run(sockets=[listener])
 
 

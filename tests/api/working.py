@@ -19,7 +19,7 @@ class Worker:
         self._desk = Desk(
             engine=db,
             quick=db.execution_options(isolation_level="AUTOCOMMIT"),
-            bell=Bell(settings.redis_url),
+            notifier=Bell(settings.redis_url),
             settings=settings,
             worker="test",
             leaving=lambda: False,

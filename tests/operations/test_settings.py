@@ -144,7 +144,7 @@ def test_the_pool_is_as_large_as_set(postgres_url: str, redis_url: str) -> None:
 
     async def pool() -> Any:
         async with app.router.lifespan_context(app):
-            return app.state.house.engine.pool
+            return app.state.context.engine.pool
 
     # In a thread of its own: the browser tests leave a loop running in this one.
     with ThreadPoolExecutor(1) as thread:

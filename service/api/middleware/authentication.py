@@ -6,7 +6,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from service.api import authenticator, problems
-from service.api.context import House
+from service.api.context import AppContext
 from service.core.errors import Problem
 
 # What probers and clients ask before they have a key; it tells nothing of anybody's data.
@@ -40,7 +40,7 @@ async def _caller(scope: Scope) -> authenticator.Caller:
     path: str = scope["path"]
     if path in OPEN or path.startswith(OPEN_BELOW):
         return authenticator.NOBODY
-    house: House = scope["app"].state.house
-    caller = await house.access.admit(house.everywhere, scope["method"], Headers(scope=scope))
-    await house.pace.keep(caller)
+    context: AppContext = scope["app"].state.context
+    caller = await context.authenticator.admit(context.everywhere, scope["method"], Headers(scope=scope))
+    await context.rate_limiter.keep(caller)
     return caller

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Body
 from numpy.typing import NDArray
 
 from service.api import responses
-from service.api.context import House, HouseDep
+from service.api.context import AppContext, ContextDep
 from service.api.route_classes import QuestionRoute
 from service.core.errors import Fault, InvalidRequest
 from service.engine.comparison import Comparison, Many, Rule, compare_many
@@ -31,7 +31,7 @@ EXAMPLE = {
 
 
 @router.post("/compare", responses=refusals(404, 413, 415))
-def compare(ask: Annotated[CompareRequest, Body(examples=[EXAMPLE])], house: HouseDep) -> CompareView:
+def compare(ask: Annotated[CompareRequest, Body(examples=[EXAMPLE])], context: ContextDep) -> CompareView:
     """Compare one or more candidates with a baseline on the same examples, and say what that can tell.
 
     Each side is a model of the matrix, a model whose answers on the selection were
@@ -39,7 +39,7 @@ def compare(ask: Annotated[CompareRequest, Body(examples=[EXAMPLE])], house: Hou
     interval of candidate − baseline lies above −margin, `fail` when it lies below,
     else `inconclusive`.
     """
-    found, names, many = _compared(house, ask)
+    found, names, many = _compared(context, ask)
     comparisons = [
         _view(comparison, found, names[0], name)
         for comparison, name in zip(many.comparisons, names[1:], strict=True)
@@ -60,11 +60,11 @@ def compare(ask: Annotated[CompareRequest, Body(examples=[EXAMPLE])], house: Hou
     )
 
 
-def _compared(house: House, ask: CompareRequest) -> tuple[Ground, list[str], Many]:
-    with house.engine.begin() as conn:
+def _compared(context: AppContext, ask: CompareRequest) -> tuple[Ground, list[str], Many]:
+    with context.engine.begin() as conn:
         basis = Basis(ask.matrix_id, ask.revision, ask.selection_id)
         sides = _sides(ask)
-        found = ground(conn, house.standings, basis, sides)
+        found = ground(conn, context.evaluators, basis, sides)
     places = _pointers(ask)
     arrays = [array(found, side, where) for side, where in zip(sides, places, strict=True)]
     names = _names(ask)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter
 
 from service.api import responses
-from service.api.context import HouseDep
+from service.api.context import ContextDep
 from service.api.route_classes import StrictRoute
 from service.api.routes.selections import SelectionId
 from service.schemas.problems import refusals
@@ -16,7 +16,7 @@ router = APIRouter(prefix="/selections/{selection_id}/drift", tags=["comparisons
 
 
 @router.get("", responses=refusals(404))
-def get_drift(selection_id: SelectionId, house: HouseDep) -> DriftView:
+def get_drift(selection_id: SelectionId, context: ContextDep) -> DriftView:
     """Set the selection's estimates of the models that joined the matrix since beside their full scores."""
-    with house.engine.begin() as conn:
-        return responses.drift_view(measure_drift(conn, house.standings, selection_id))
+    with context.engine.begin() as conn:
+        return responses.drift_view(measure_drift(conn, context.evaluators, selection_id))

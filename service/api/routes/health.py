@@ -13,7 +13,7 @@ from sqlalchemy import Engine
 from starlette.concurrency import run_in_threadpool
 
 import migrations
-from service.api.context import HouseDep
+from service.api.context import ContextDep
 from service.api.route_classes import OpenRoute
 from service.core.errors import Unavailable
 from service.schemas.health import Live, Ready
@@ -31,17 +31,17 @@ async def live() -> Live:
 
 
 @router.get("/readyz", responses=refusals())
-async def ready(house: HouseDep) -> Ready:
+async def ready(context: ContextDep) -> Ready:
     """Whether requests can be served: the database answers and has this release's schema, or a later one.
 
     Without the broker the service is `degraded`: jobs are accepted, and start when it is back.
     """
-    await run_in_threadpool(_check_schema, house.everywhere)
+    await run_in_threadpool(_check_schema, context.everywhere)
     reachable = False
     with contextlib.suppress(TimeoutError):
         # A frozen broker would outlast the prober's patience; the thread gives up a little later.
         async with asyncio.timeout(BROKER_SECONDS):
-            reachable = await asyncio.to_thread(house.bell.reachable)
+            reachable = await asyncio.to_thread(context.notifier.reachable)
     if reachable:
         return Ready(status="ready", database="ok", broker="ok")
     return Ready(status="degraded", database="ok", broker="unreachable")

@@ -14,7 +14,7 @@ from fastapi.responses import HTMLResponse
 from sqlalchemy import Connection
 
 from service.api import etags
-from service.api.context import House, HouseDep
+from service.api.context import AppContext, ContextDep
 from service.api.route_classes import StrictRoute
 from service.api.routes import selection_exports
 from service.api.routes.jobs import JobId
@@ -65,9 +65,9 @@ class Basis:
         **refusals(404),
     },
 )
-def get_report(job_id: JobId, request: Request, house: HouseDep) -> Response:
+def get_report(job_id: JobId, request: Request, context: ContextDep) -> Response:
     """The job as a page: its progress while it runs, then what it found, in words, figures and tables."""
-    with house.engine.begin() as conn:
+    with context.engine.begin() as conn:
         basis = _basis(conn, job_id)
     base_url = str(request.base_url)
 
@@ -86,10 +86,10 @@ def get_report(job_id: JobId, request: Request, house: HouseDep) -> Response:
     responses={200: {"content": SVG}, **NOT_MODIFIED, **refusals(404, 409)},
 )
 def get_figure_svg(
-    job_id: JobId, name: FigureName, request: Request, house: HouseDep, theme: ThemeName = "light"
+    job_id: JobId, name: FigureName, request: Request, context: ContextDep, theme: ThemeName = "light"
 ) -> Response:
     """A figure of a report as SVG."""
-    basis = _finished(house, job_id)
+    basis = _finished(context, job_id)
     headers = templates_env.figure_headers(theme)
     return _cached(
         request,
@@ -106,10 +106,10 @@ def get_figure_svg(
     responses={200: {"content": PNG}, **NOT_MODIFIED, **refusals(404, 409)},
 )
 def get_figure_png(
-    job_id: JobId, name: FigureName, request: Request, house: HouseDep, theme: ThemeName = "light"
+    job_id: JobId, name: FigureName, request: Request, context: ContextDep, theme: ThemeName = "light"
 ) -> Response:
     """A figure of a report as PNG, for slides and documents."""
-    basis = _finished(house, job_id)
+    basis = _finished(context, job_id)
     return _cached(
         request, basis.etag("png", name, theme), {}, "image/png", lambda: _png(_figure(basis, name), theme)
     )
@@ -120,9 +120,9 @@ def get_figure_png(
     response_class=Response,
     responses={200: {"content": CSV}, **NOT_MODIFIED, **refusals(404, 409)},
 )
-def get_table(job_id: JobId, name: TableName, request: Request, house: HouseDep) -> Response:
+def get_table(job_id: JobId, name: TableName, request: Request, context: ContextDep) -> Response:
     """A table of a report as CSV; fractions, as everywhere in the API."""
-    basis = _finished(house, job_id)
+    basis = _finished(context, job_id)
     headers = {"Content-Disposition": f'attachment; filename="{basis.job.id}-{name}.csv"'}
     return _cached(request, basis.etag("csv", name), headers, "text/csv", lambda: _table(basis, name))
 
@@ -151,9 +151,9 @@ def _runs(conn: Connection, result: bytes) -> tuple[job_page.Run, ...]:
     )
 
 
-def _finished(house: House, job_id: str) -> Basis:
+def _finished(context: AppContext, job_id: str) -> Basis:
     """Refuses a job without a result."""
-    with house.engine.begin() as conn:
+    with context.engine.begin() as conn:
         basis = _basis(conn, job_id)
         if basis.result is None:
             jobs.result(conn, job_id)

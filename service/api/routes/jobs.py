@@ -12,7 +12,7 @@ from fastapi.sse import EventSourceResponse, ServerSentEvent
 from starlette.concurrency import run_in_threadpool
 
 from service.api import etags, responses
-from service.api.context import House, HouseDep
+from service.api.context import AppContext, ContextDep
 from service.api.parameters import Cursor, Limit, OfMatrix
 from service.api.route_classes import StrictRoute
 from service.core.errors import Conflict, Fault
@@ -31,7 +31,7 @@ JobId = Annotated[str, Path(description="From the answer to `POST /mdad` or `POS
 
 @router.get("", responses=refusals(404))
 def list_jobs(
-    house: HouseDep,
+    context: ContextDep,
     status: Annotated[JobStatus | None, Query(description="Only jobs in this status.")] = None,
     kind: Annotated[JobKind | None, Query(description="Only jobs of this kind.")] = None,
     matrix_id: OfMatrix = None,
@@ -39,7 +39,7 @@ def list_jobs(
     limit: Limit = 50,
 ) -> JobPage:
     """All jobs, newest first."""
-    with house.engine.begin() as conn:
+    with context.engine.begin() as conn:
         return responses.job_page(
             jobs.page(conn, cursor, limit, status=status, kind=kind, matrix_id=matrix_id)
         )
@@ -49,33 +49,33 @@ def list_jobs(
 async def get_job(
     job_id: JobId,
     response: Response,
-    house: HouseDep,
+    context: ContextDep,
     wait: Annotated[
         float, Query(ge=0, le=MAX_WAIT, description="Seconds to wait for the job to end before answering.")
     ] = 0,
 ) -> JobView:
     """One job; with `wait`, as soon as it has ended."""
-    job = await run_in_threadpool(_job, house, job_id)
+    job = await run_in_threadpool(_job, context, job_id)
     if wait and not job.finished:
-        job = await _ended(house, job, wait)
+        job = await _ended(context, job, wait)
     if not job.finished:
         response.headers["Retry-After"] = "1"
     return responses.job_view(job)
 
 
-def _job(house: House, job_id: str) -> JobRecord:
-    with house.engine.connect() as conn:
+def _job(context: AppContext, job_id: str) -> JobRecord:
+    with context.engine.connect() as conn:
         return jobs.get(conn, job_id)
 
 
-async def _ended(house: House, job: JobRecord, seconds: float) -> JobRecord:
+async def _ended(context: AppContext, job: JobRecord, seconds: float) -> JobRecord:
     """The job when it has ended or time is up; holds neither thread nor connection while it waits."""
     deadline = time.monotonic() + seconds
-    with house.listener.subscribed(job.id) as subscription:
+    with context.listener.subscribed(job.id) as subscription:
         while True:
-            job = await run_in_threadpool(_job, house, job.id)
+            job = await run_in_threadpool(_job, context, job.id)
             left = deadline - time.monotonic()
-            if job.finished or left <= 0 or house.listener.closing:
+            if job.finished or left <= 0 or context.listener.closing:
                 return job
             await subscription.wait(left)
 
@@ -85,9 +85,9 @@ async def _ended(house: House, job: JobRecord, seconds: float) -> JobRecord:
     response_model=JobResult,
     responses={**etags.NOT_MODIFIED, **refusals(404, 409)},
 )
-def get_result(job_id: JobId, request: Request, house: HouseDep) -> Response:
+def get_result(job_id: JobId, request: Request, context: ContextDep) -> Response:
     """The result, byte for byte as it was stored; a problem until the job has succeeded."""
-    with house.engine.begin() as conn:
+    with context.engine.begin() as conn:
         job = jobs.get(conn, job_id)
         body = jobs.result(conn, job.id) if job.status == "succeeded" else None
     if body is None:
@@ -108,34 +108,34 @@ def _no_result(job: JobRecord) -> Conflict:
 
 
 @router.post("/{job_id}/cancel", status_code=202, responses=refusals(404, 409))
-def cancel_job(job_id: JobId, response: Response, house: HouseDep) -> JobView:
+def cancel_job(job_id: JobId, response: Response, context: ContextDep) -> JobView:
     """Ask for the job to stop; it becomes `cancelled` when its workers have."""
-    with house.engine.begin() as conn:
+    with context.engine.begin() as conn:
         job = lifecycle.cancel(conn, job_id)
     response.headers["Location"] = f"/jobs/{job.id}"
     return responses.job_view(job)
 
 
-async def _existing(job_id: JobId, house: HouseDep) -> JobRecord:
+async def _existing(job_id: JobId, context: ContextDep) -> JobRecord:
     """Refuses before the stream begins, when a refusal can still be a problem document."""
-    return await run_in_threadpool(_job, house, job_id)
+    return await run_in_threadpool(_job, context, job_id)
 
 
 @router.get("/{job_id}/events", response_class=EventSourceResponse, responses=refusals(404))
 async def job_events(
     job: Annotated[JobRecord, Depends(_existing)],
-    house: HouseDep,
+    context: ContextDep,
     last_event_id: Annotated[str | None, Header(description="Sent by browsers when they reconnect.")] = None,
 ) -> AsyncIterator[ServerSentEvent]:
     """The job as server-sent events: one `job` event a change, the last when it has ended."""
     seen = last_event_id
-    with house.listener.subscribed(job.id) as subscription:
+    with context.listener.subscribed(job.id) as subscription:
         while True:
-            job = await run_in_threadpool(_job, house, job.id)
+            job = await run_in_threadpool(_job, context, job.id)
             if (version := _version(job)) != seen:
                 yield ServerSentEvent(data=responses.job_view(job), event="job", id=version)
                 seen = version
-            if job.finished or house.listener.closing:
+            if job.finished or context.listener.closing:
                 return
             await subscription.wait(MAX_WAIT)
 

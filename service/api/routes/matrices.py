@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 from starlette.concurrency import run_in_threadpool
 
 from service.api import etags, responses
-from service.api.context import House, HouseDep
+from service.api.context import AppContext, ContextDep
 from service.api.idempotency import IdempotencyKey, kept, of_file, once
 from service.api.openapi.upload_bodies import UPLOAD_BODY
 from service.api.parameters import Cursor, Limit
@@ -39,7 +39,7 @@ Revision = Annotated[int | None, Query(ge=1, lt=2**31, description="The newest w
     openapi_extra=UPLOAD_BODY,
 )
 async def create_matrix(
-    request: Request, house: HouseDep, fields: Fields, idempotency_key: IdempotencyKey = None
+    request: Request, context: ContextDep, fields: Fields, idempotency_key: IdempotencyKey = None
 ) -> Response:
     """Upload the results of many models on one benchmark, in any supported format.
 
@@ -47,40 +47,40 @@ async def create_matrix(
     options go in the query or as further fields of the form.
     """
     async with received(request, fields.given()) as sent:
-        return await run_in_threadpool(_create, house, sent, idempotency_key)
+        return await run_in_threadpool(_create, context, sent, idempotency_key)
 
 
-def _create(house: House, sent: Received, key: str | None) -> Response:
+def _create(context: AppContext, sent: Received, key: str | None) -> Response:
     said = sent.name, sent.filename, sent.options
     fingerprint = b"" if key is None else of_file("POST /matrices", sent.file, said)
     # Before the transaction: reading can take seconds, and no connection should wait for it.
-    upload = _file(house, sent).read()
+    upload = _file(context, sent).read()
 
     def work(conn: Connection) -> Kept:
-        record = upload_matrix.create_matrix(conn, upload, sent.name, house.settings.max_stored_bytes)
+        record = upload_matrix.create_matrix(conn, upload, sent.name, context.settings.max_stored_bytes)
         view = responses.uploaded_view(record, upload)
         return kept(201, view, {"Location": f"/matrices/{view.id}"})
 
-    return once(house, key, fingerprint, work)
+    return once(context, key, fingerprint, work)
 
 
-def _file(house: House, sent: Received) -> SentFile:
-    return SentFile(sent.file, sent.filename, sent.options, limits_of(house.settings))
+def _file(context: AppContext, sent: Received) -> SentFile:
+    return SentFile(sent.file, sent.filename, sent.options, limits_of(context.settings))
 
 
 @router.get("", responses=refusals())
-def list_matrices(house: HouseDep, cursor: Cursor = None, limit: Limit = 50) -> MatrixPage:
+def list_matrices(context: ContextDep, cursor: Cursor = None, limit: Limit = 50) -> MatrixPage:
     """All matrices, newest first, each at its newest revision."""
-    with house.engine.begin() as conn:
+    with context.engine.begin() as conn:
         return responses.matrix_page(matrices.page(conn, cursor, limit))
 
 
 @router.get("/{matrix_id}", response_model=MatrixView, responses=etags.NOT_MODIFIED | refusals(404))
 def get_matrix(
-    matrix_id: MatrixId, request: Request, response: Response, house: HouseDep, revision: Revision = None
+    matrix_id: MatrixId, request: Request, response: Response, context: ContextDep, revision: Revision = None
 ) -> MatrixView | Response:
     """One matrix, without its cells."""
-    with house.engine.begin() as conn:
+    with context.engine.begin() as conn:
         record = matrices.get(conn, matrix_id, revision)
     etag = f"{record.content_hash}.{record.revision}"
     if etags.fresh(request, etag):
@@ -92,13 +92,13 @@ def get_matrix(
 @router.get("/{matrix_id}/models", responses=refusals(404))
 def list_models(
     matrix_id: MatrixId,
-    house: HouseDep,
+    context: ContextDep,
     revision: Revision = None,
     cursor: Cursor = None,
     limit: Limit = 1000,
 ) -> ModelPage:
     """The models of a matrix by id, each with its accuracy over its scored examples."""
-    with house.engine.begin() as conn:
+    with context.engine.begin() as conn:
         return responses.model_page(matrices.models(conn, matrix_id, revision, cursor, limit))
 
 
@@ -106,13 +106,13 @@ def list_models(
 def list_cells(
     matrix_id: MatrixId,
     model: Annotated[str, Path(description="The model's id, slashes and all.")],
-    house: HouseDep,
+    context: ContextDep,
     revision: Revision = None,
     cursor: Cursor = None,
     limit: Limit = 1000,
 ) -> CellPage:
     """One model's results by example, with what became of the examples that have no score."""
-    with house.engine.begin() as conn:
+    with context.engine.begin() as conn:
         return responses.cell_page(cells.page(conn, matrix_id, model, revision, cursor, limit))
 
 
@@ -129,7 +129,7 @@ async def put_model(
     model: Annotated[str, Path(description="The model's id, slashes and all.")],
     request: Request,
     response: Response,
-    house: HouseDep,
+    context: ContextDep,
     fields: Fields,
 ) -> MatrixUploaded:
     """Add one model's results, or replace them; matched by example id, other models untouched.
@@ -142,10 +142,10 @@ async def put_model(
     async with received(request, fields.given() | {"model": model}) as sent:
         stored = await run_in_threadpool(
             upload_matrix.put_model,
-            house.engine,
+            context.engine,
             matrix_id,
-            _file(house, sent),
-            house.settings.max_stored_bytes,
+            _file(context, sent),
+            context.settings.max_stored_bytes,
         )
     view = responses.uploaded_view(stored.matrix, stored.upload)
     response.status_code = 201 if stored.created else 200
@@ -156,9 +156,9 @@ async def put_model(
 @router.delete("/{matrix_id}", status_code=204, response_class=Response, responses=refusals(404, 409))
 def delete_matrix(
     matrix_id: MatrixId,
-    house: HouseDep,
+    context: ContextDep,
     cascade: Annotated[bool, Query(description="Delete its jobs and selections too.")] = False,
 ) -> None:
     """Delete a matrix, with all its revisions."""
-    with house.engine.begin() as conn:
+    with context.engine.begin() as conn:
         matrices.delete(conn, matrix_id, cascade=cascade)

@@ -9,7 +9,7 @@ from fastapi import APIRouter, BackgroundTasks, Body, Response
 from sqlalchemy import Connection
 
 from service.api import responses
-from service.api.context import House, HouseDep
+from service.api.context import AppContext, ContextDep
 from service.api.idempotency import IdempotencyKey, kept, of_body, once
 from service.api.route_classes import StrictRoute
 from service.core import tracing
@@ -33,32 +33,32 @@ ACCEPTED = refusals(404, 409, 413, 415)
 def submit_select(
     ask: Annotated[SelectRequest, Body(examples=[SELECT])],
     tasks: BackgroundTasks,
-    house: HouseDep,
+    context: ContextDep,
     idempotency_key: IdempotencyKey = None,
 ) -> Response:
     """Choose a micro-benchmark: the result holds the examples' ids with weights.
 
     The same request on the same revision finds the same job, and gives the same selection.
     """
-    return _accept(house, "select", ask, tasks, idempotency_key)
+    return _accept(context, "select", ask, tasks, idempotency_key)
 
 
 @router.post("/mdad", status_code=202, response_model=JobView, responses=ACCEPTED)
 def submit_mdad(
     ask: Annotated[MdadRequest, Body(examples=[MDAD])],
     tasks: BackgroundTasks,
-    house: HouseDep,
+    context: ContextDep,
     idempotency_key: IdempotencyKey = None,
 ) -> Response:
     """Measure the minimum detectable accuracy difference by method and size, and recommend one.
 
     The same request on the same revision with the same seed finds the same job, and gives the same bytes.
     """
-    return _accept(house, "mdad", ask, tasks, idempotency_key)
+    return _accept(context, "mdad", ask, tasks, idempotency_key)
 
 
 def _accept(
-    house: House,
+    context: AppContext,
     kind: JobKind,
     ask: SelectRequest | MdadRequest,
     tasks: BackgroundTasks,
@@ -68,15 +68,15 @@ def _accept(
     request = JobRequest(kind, ask.matrix_id, ask.revision, settings)
 
     def work(conn: Connection) -> Kept:
-        job, created = submit_job(conn, request, _limits(house.settings))
+        job, created = submit_job(conn, request, _limits(context.settings))
         tracing.about(job_id=job.id)
         log.info("submitted", job_id=job.id, kind=kind, created=created)
         if created:
             # After the answer, so after the commit: a broker that hangs must not keep the caller waiting.
-            tasks.add_task(house.bell.ring, job.id)
+            tasks.add_task(context.notifier.ring, job.id)
         return kept(202, responses.job_view(job), {"Location": f"/jobs/{job.id}", "Retry-After": "1"})
 
-    return once(house, key, of_body(f"POST /{kind}", ask), work)
+    return once(context, key, of_body(f"POST /{kind}", ask), work)
 
 
 def _limits(settings: Settings) -> JobLimits:

@@ -9,7 +9,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_l
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from service.api.context import HouseDep
+from service.api.context import ContextDep
 from service.api.route_classes import AdminRoute
 from service.schemas.problems import refusals
 from service.store import job_counts
@@ -25,12 +25,12 @@ STATUSES = ("queued", "running", "succeeded", "failed", "cancelled")
     response_class=Response,
     responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}, **refusals()},
 )
-def metrics(house: HouseDep) -> Response:
+def metrics(context: ContextDep) -> Response:
     """Requests by route template, jobs by status, the age of the oldest queued part, failures."""
-    with house.everywhere.begin() as conn:
+    with context.everywhere.begin() as conn:
         counted = job_counts.take(conn)
     jobs = CollectorRegistry()
-    jobs.register(_Jobs(counted, house.bell.failures))
+    jobs.register(_Jobs(counted, context.notifier.failures))
     return Response(generate_latest() + generate_latest(jobs), media_type=CONTENT_TYPE_LATEST)
 
 

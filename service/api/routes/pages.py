@@ -11,7 +11,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse
 
 from service.api import etags
-from service.api.context import HouseDep
+from service.api.context import ContextDep
 from service.api.parameters import Cursor
 from service.api.route_classes import StrictRoute
 from service.api.routes.job_reports import MOST_MODELS
@@ -29,10 +29,10 @@ PAGE: dict[int | str, dict[str, Any]] = {200: {"content": {"text/html": {"schema
 
 @router.get("/", response_class=HTMLResponse, responses={**PAGE, **refusals()})
 def get_home(
-    request: Request, house: HouseDep, matrices_after: Cursor = None, jobs_after: Cursor = None
+    request: Request, context: ContextDep, matrices_after: Cursor = None, jobs_after: Cursor = None
 ) -> Response:
     """Matrices, recent jobs, and forms that use the API; older ones from the cursors on."""
-    with house.engine.begin() as conn:
+    with context.engine.begin() as conn:
         known = matrices.page(conn, matrices_after, RECENT)
         recent = jobs.page(conn, jobs_after, RECENT)
         names = {matrix.id: matrix.name for matrix in known.items}
@@ -67,10 +67,10 @@ def _older(what: str, cursor: str | None, **others: str | None) -> str | None:
     responses={**PAGE, 304: {"description": "You have this version already"}, **refusals(404)},
 )
 def get_matrix_page(
-    matrix_id: MatrixId, request: Request, house: HouseDep, revision: Revision = None
+    matrix_id: MatrixId, request: Request, context: ContextDep, revision: Revision = None
 ) -> Response:
     """A matrix as a page: scores with intervals, difficulty, subtasks, and what looks wrong with the data."""
-    with house.engine.begin() as conn:
+    with context.engine.begin() as conn:
         record = matrices.get(conn, matrix_id, revision)
         models = matrices.models(conn, record.id, record.revision, None, MOST_MODELS).items
         cells = matrices.load(conn, record.id, record.revision)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from service.api.context import HouseDep
+from service.api.context import ContextDep
 from service.api.route_classes import StrictRoute
 from service.api.routes.jobs import JobId
 from service.schemas.problems import refusals
@@ -15,10 +15,10 @@ router = APIRouter(prefix="/jobs", tags=["jobs"], route_class=StrictRoute)
 
 
 @router.get("/{job_id}/partial", responses=refusals(404, 409))
-def get_partial_result(job_id: JobId, house: HouseDep) -> PartialResult:
+def get_partial_result(job_id: JobId, context: ContextDep) -> PartialResult:
     """Agreement and MDAD over the trials that are done, by method and size; without intervals.
 
     For a look while a `/mdad` job runs. The result replaces it.
     """
-    with house.engine.begin() as conn:
+    with context.engine.begin() as conn:
         return PartialResult.model_validate(partial_result(conn, job_id))

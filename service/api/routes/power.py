@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Body
 from sqlalchemy import Connection
 
-from service.api.context import HouseDep
+from service.api.context import ContextDep
 from service.api.route_classes import QuestionRoute
 from service.core.errors import Conflict, Fault, InvalidRequest
 from service.engine.comparison import (
@@ -52,14 +52,14 @@ EXAMPLE = {"disagreement": 0.2, "difference": 0.02, "probability": 0.8, "sizes":
 
 
 @router.post("/power", responses=refusals(404, 409, 413, 415))
-def measure_power(ask: Annotated[PowerRequest, Body(examples=[EXAMPLE])], house: HouseDep) -> PowerView:
+def measure_power(ask: Annotated[PowerRequest, Body(examples=[EXAMPLE])], context: ContextDep) -> PowerView:
     """Examples needed for a difference, and what each size can tell, from how often two models disagree.
 
     The disagreement is yours, or that of a matrix's models (or of those named). With
     `job_id`, the size each measured method needs; with `threshold`, how often a gate
     you already have is wrong.
     """
-    with house.engine.begin() as conn:
+    with context.engine.begin() as conn:
         matrix = None if ask.matrix_id is None else _matrix(conn, ask)
         measured = None if ask.job_id is None else _measured(conn, ask)
     group = None if matrix is None else group_disagreement(matrix.scores)

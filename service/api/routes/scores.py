@@ -13,7 +13,7 @@ from starlette.concurrency import run_in_threadpool
 
 from service import ingest
 from service.api import responses
-from service.api.context import House, HouseDep
+from service.api.context import AppContext, ContextDep
 from service.api.openapi.upload_bodies import UPLOAD_BODY
 from service.api.received_upload import Received, limits_of, received
 from service.api.route_classes import StrictRoute
@@ -43,7 +43,7 @@ Confidence = Annotated[float, Query(ge=0.5, le=0.9999, description="Of the inter
 async def estimate(
     selection_id: SelectionId,
     request: Request,
-    house: HouseDep,
+    context: ContextDep,
     fields: Fields,
     keep: Keep = False,
     confidence: Confidence = 0.95,
@@ -55,29 +55,31 @@ async def estimate(
     models, and the models it cannot be told from.
     """
     async with received(request, fields.given()) as sent:
-        return await run_in_threadpool(_estimate, house, selection_id, sent, keep, confidence)
+        return await run_in_threadpool(_estimate, context, selection_id, sent, keep, confidence)
 
 
 @router.get("", responses=refusals(404))
-def list_scores(selection_id: SelectionId, house: HouseDep, confidence: Confidence = 0.95) -> ScoresView:
+def list_scores(selection_id: SelectionId, context: ContextDep, confidence: Confidence = 0.95) -> ScoresView:
     """The estimates of the models whose answers were kept."""
-    with house.engine.begin() as conn:
+    with context.engine.begin() as conn:
         selection = selections.get(conn, selection_id)
-        standing = house.standings.of(conn, selection)
+        standing = context.evaluators.of(conn, selection)
         rows = answers.find(conn, selection.id, answers.models(conn, selection.id))
-        since = drift_since(conn, house.standings, selection)
+        since = drift_since(conn, context.evaluators, selection)
         matrix = matrices.get(conn, selection.matrix_id, selection.revision)
     return _view(selection, matrix, standing, rows, confidence, kept=True, drift=since, warnings=[])
 
 
-def _estimate(house: House, selection_id: str, sent: Received, keep: bool, confidence: float) -> ScoresView:
+def _estimate(
+    context: AppContext, selection_id: str, sent: Received, keep: bool, confidence: float
+) -> ScoresView:
     upload = ingest.read(
-        sent.file, filename=sent.filename, options=sent.options, limits=limits_of(house.settings)
+        sent.file, filename=sent.filename, options=sent.options, limits=limits_of(context.settings)
     )
-    with house.engine.begin() as conn:
+    with context.engine.begin() as conn:
         selection = selections.get(conn, selection_id)
         confidences = selection.body["scored_by"] == "confidences" and upload.matrix.confidences is not None
-        standing = house.standings.of(conn, selection, confidences=confidences)
+        standing = context.evaluators.of(conn, selection, confidences=confidences)
         matrix = matrices.get(conn, selection.matrix_id, selection.revision)
         # A policy on missing cells may have dropped some of them from what was chosen from.
         examples = matrices.examples(conn, selection.matrix_id)
@@ -91,7 +93,7 @@ def _estimate(house: House, selection_id: str, sent: Received, keep: bool, confi
             answers.keep(conn, selection.id, rows_kept if confidences else rows)
             warnings += _namesakes(sorted(set(rows) & set(standing.models)))
             warnings += [OF_SCORES] if confidences else []
-        since = drift_since(conn, house.standings, selection)
+        since = drift_since(conn, context.evaluators, selection)
     warnings = [*upload.warnings, *warnings]
     return _view(selection, matrix, standing, rows, confidence, kept=keep, drift=since, warnings=warnings)
 

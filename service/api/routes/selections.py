@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query, Request, Response
 
 from service.api import etags, responses
-from service.api.context import HouseDep
+from service.api.context import ContextDep
 from service.api.parameters import Cursor, Limit, OfMatrix
 from service.api.route_classes import StrictRoute
 from service.api.routes import selection_exports
@@ -23,10 +23,10 @@ SelectionId = Annotated[str, Path(description="`selection_id` of a `/select` job
 
 @router.get("", responses=refusals(404))
 def list_selections(
-    house: HouseDep, matrix_id: OfMatrix = None, cursor: Cursor = None, limit: Limit = 50
+    context: ContextDep, matrix_id: OfMatrix = None, cursor: Cursor = None, limit: Limit = 50
 ) -> SelectionPage:
     """All selections, in the order of their ids."""
-    with house.engine.begin() as conn:
+    with context.engine.begin() as conn:
         return responses.selection_page(selections.page(conn, cursor, limit, matrix_id=matrix_id))
 
 
@@ -34,10 +34,10 @@ def list_selections(
     "/{selection_id}", response_model=SelectionDetail, responses={**etags.NOT_MODIFIED, **refusals(404)}
 )
 def get_selection(
-    selection_id: SelectionId, request: Request, response: Response, house: HouseDep
+    selection_id: SelectionId, request: Request, response: Response, context: ContextDep
 ) -> SelectionDetail | Response:
     """A chosen micro-benchmark, and how to run it."""
-    with house.engine.begin() as conn:
+    with context.engine.begin() as conn:
         record = selections.get(conn, selection_id)
         choice = selection_exports.choice_of(conn, record)
     # A matrix learns at most once what a tool calls its examples.
@@ -51,9 +51,9 @@ def get_selection(
 
 
 @router.delete("/{selection_id}", status_code=204, response_class=Response, responses=refusals(404))
-def delete_selection(selection_id: SelectionId, house: HouseDep) -> None:
+def delete_selection(selection_id: SelectionId, context: ContextDep) -> None:
     """Delete a selection; the same request to `/select` makes it again, under the same id."""
-    with house.engine.begin() as conn:
+    with context.engine.begin() as conn:
         selections.delete(conn, selection_id)
 
 
@@ -65,7 +65,7 @@ def delete_selection(selection_id: SelectionId, house: HouseDep) -> None:
 def export_selection(
     selection_id: SelectionId,
     request: Request,
-    house: HouseDep,
+    context: ContextDep,
     format: Annotated[selection_exports.Name, Query(description="What it is for.")] = "ids",
 ) -> Response:
     """The chosen examples as a file for another tool; `GET /selections/{id}` has the command that takes it.
@@ -76,7 +76,7 @@ def export_selection(
     Inspect takes as `--sample-id`. `helm`: refused, with the reason. The last three are for
     matrices read from that tool's own logs.
     """
-    with house.engine.begin() as conn:
+    with context.engine.begin() as conn:
         record = selections.get(conn, selection_id)
         choice, form = selection_exports.choice_of(conn, record), FORMATS[format]
     etag = f"{record.content_hash}.{format}.{choice.tool}"

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Path, Response
 
-from service.api.context import HouseDep
+from service.api.context import ContextDep
 from service.api.parameters import Cursor, Limit
 from service.api.route_classes import AdminRoute
 from service.core.errors import Fault, InvalidRequest
@@ -34,7 +34,7 @@ WebhookId = Annotated[str, Path(description="From the answer to `POST /webhooks`
 def create_webhook(
     ask: Annotated[WebhookRequest, Body(examples=[{"url": "https://ci.example.org/hooks/tastetest"}])],
     response: Response,
-    house: HouseDep,
+    context: ContextDep,
 ) -> WebhookSecret:
     """Have an address told when a job succeeds, fails or is cancelled.
 
@@ -42,20 +42,20 @@ def create_webhook(
     are answered 2xx; `webhook-id` stays the same. The secret is shown this once.
     """
     try:
-        Outbound(allow_private=house.settings.webhook_private_addresses).check(ask.url)
+        Outbound(allow_private=context.settings.webhook_private_addresses).check(ask.url)
     except Refused as refusal:
         raise InvalidRequest(f"/url: {refusal}", [Fault("/url", "refused", str(refusal))]) from None
     secret = new_secret()
-    with house.engine.begin() as conn:
+    with context.engine.begin() as conn:
         record = webhooks.add(conn, url=ask.url, secret=secret)
     response.headers["Location"] = f"/webhooks/{record.id}"
     return WebhookSecret(**_fields(record), secret=secret)
 
 
 @router.get("", responses=refusals())
-def list_webhooks(house: HouseDep, cursor: Cursor = None, limit: Limit = 50) -> WebhookPage:
+def list_webhooks(context: ContextDep, cursor: Cursor = None, limit: Limit = 50) -> WebhookPage:
     """All webhooks, oldest first, without their secrets."""
-    with house.engine.begin() as conn:
+    with context.engine.begin() as conn:
         found = webhooks.page(conn, cursor, limit)
     return WebhookPage(
         items=[WebhookView(**_fields(record)) for record in found.items], next_cursor=found.next_cursor
@@ -63,35 +63,35 @@ def list_webhooks(house: HouseDep, cursor: Cursor = None, limit: Limit = 50) -> 
 
 
 @router.get("/{webhook_id}", responses=refusals(404))
-def get_webhook(webhook_id: WebhookId, house: HouseDep) -> WebhookView:
+def get_webhook(webhook_id: WebhookId, context: ContextDep) -> WebhookView:
     """One webhook, without its secret."""
-    with house.engine.begin() as conn:
+    with context.engine.begin() as conn:
         return WebhookView(**_fields(webhooks.get(conn, webhook_id)))
 
 
 @router.get("/{webhook_id}/deliveries", responses=refusals(404))
-def list_deliveries(webhook_id: WebhookId, house: HouseDep, limit: Limit = 50) -> DeliveryList:
+def list_deliveries(webhook_id: WebhookId, context: ContextDep, limit: Limit = 50) -> DeliveryList:
     """The newest messages to this address, and how they fared."""
-    with house.engine.begin() as conn:
+    with context.engine.begin() as conn:
         found = webhooks.told(conn, webhook_id, limit)
     return DeliveryList(items=[_delivery(record) for record in found])
 
 
 @router.post("/{webhook_id}/rotate", responses=refusals(404))
-def rotate_secret(webhook_id: WebhookId, house: HouseDep) -> WebhookSecret:
+def rotate_secret(webhook_id: WebhookId, context: ContextDep) -> WebhookSecret:
     """Replace the secret; for a day messages are signed with the old one too."""
     secret = new_secret()
-    overlap = timedelta(hours=house.settings.webhook_overlap_hours)
-    with house.engine.begin() as conn:
+    overlap = timedelta(hours=context.settings.webhook_overlap_hours)
+    with context.engine.begin() as conn:
         webhooks.rotate(conn, webhook_id, secret=secret, overlap=overlap)
         record = webhooks.get(conn, webhook_id)
     return WebhookSecret(**_fields(record), secret=secret)
 
 
 @router.delete("/{webhook_id}", status_code=204, response_class=Response, responses=refusals(404))
-def delete_webhook(webhook_id: WebhookId, house: HouseDep) -> None:
+def delete_webhook(webhook_id: WebhookId, context: ContextDep) -> None:
     """Forget an address, with what was still to be told it."""
-    with house.engine.begin() as conn:
+    with context.engine.begin() as conn:
         webhooks.delete(conn, webhook_id)
 
 
