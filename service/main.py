@@ -11,10 +11,14 @@ from fastapi.routing import APIRoute
 from threadpoolctl import threadpool_limits
 
 from service.api import problems
-from service.api.authenticator import Access
+from service.api.authenticator import Authenticator
 from service.api.context import AppContext
-from service.api.middleware.authentication import Door
-from service.api.middleware.request_envelope import QUIET, BodyLimit, Envelope
+from service.api.middleware.authentication import AuthenticationMiddleware
+from service.api.middleware.request_envelope import (
+    UNLOGGED_PATHS,
+    BodyLimitMiddleware,
+    RequestEnvelopeMiddleware,
+)
 from service.api.openapi import document
 from service.api.rate_limiter import Pace
 from service.api.routes import (
@@ -67,7 +71,7 @@ def create_app(settings: Settings) -> FastAPI:
             "logs": False,
             "operation_spans": False,
             "auto_configure": False,
-            "exclude": lambda scope: scope["path"] in QUIET,
+            "exclude": lambda scope: scope["path"] in UNLOGGED_PATHS,
         },
     )
     resources = (
@@ -84,9 +88,9 @@ def create_app(settings: Settings) -> FastAPI:
     )
     for resource in (*resources, job_reports, pages, api_docs, health, metrics):
         app.include_router(resource.router)
-    app.add_middleware(BodyLimit, limit=settings.max_body_bytes)
-    app.add_middleware(Door)
-    app.add_middleware(Envelope)
+    app.add_middleware(BodyLimitMiddleware, limit=settings.max_body_bytes)
+    app.add_middleware(AuthenticationMiddleware)
+    app.add_middleware(RequestEnvelopeMiddleware)
     problems.install(app)
     document.install(app)
     return app
@@ -103,7 +107,7 @@ def _lifespan(settings: Settings) -> Callable[[FastAPI], contextlib.AbstractAsyn
             Listener(settings.database_url),
             Bell(settings.redis_url),
             Standings(),
-            Access(settings),
+            Authenticator(settings),
             Pace(settings),
         )
         app.state.context = context

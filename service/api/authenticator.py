@@ -25,7 +25,7 @@ from service.store.keys import KeyRecord
 
 MOST_KEPT = 10_000
 CHALLENGES = tuple(("WWW-Authenticate", f'{kind} realm="Tastetest"') for kind in ("Basic", "Bearer"))
-MEND = (
+HOW_TO_SEND_A_KEY = (
     "Send `Authorization: Bearer tt_…`, or give the key as password to a browser that asks for one;"
     " whoever runs the service makes keys with `tastetest keys create`."
 )
@@ -46,7 +46,7 @@ OWNER = Caller(workspace_scope.DEFAULT, frozenset(SCOPES))
 NOBODY = Caller(workspace_scope.NOBODY, frozenset())
 
 
-class Access:
+class Authenticator:
     """Admits callers; looks each key up at most once in `key_cache_seconds`."""
 
     def __init__(self, settings: Settings) -> None:
@@ -56,7 +56,7 @@ class Access:
         self._looked = float("-inf")
         self._kept: OrderedDict[str, tuple[float, KeyRecord]] = OrderedDict()
 
-    async def admit(self, engine: Engine, method: str, headers: Headers) -> Caller:
+    async def authenticate(self, engine: Engine, method: str, headers: Headers) -> Caller:
         """The caller, by the key sent; without one only on this machine, while there are no keys.
 
         Raises
@@ -66,8 +66,8 @@ class Access:
         Forbidden
             A page of another site asks in the name of a person.
         """
-        if not await self._needed(engine):
-            self._refuse_strangers(headers)
+        if not await self._key_required(engine):
+            self._refuse_unknown_hosts(headers)
             self._refuse_other_sites(method, headers)
             return OWNER
         kind, _, given = headers.get("authorization", "").partition(" ")
@@ -76,32 +76,34 @@ class Access:
             self._refuse_other_sites(method, headers)
             given = _password(given)
         elif kind.lower() != "bearer":
-            raise Unauthenticated(f"This service asks for an API key. {MEND}", headers=CHALLENGES)
-        record = await self._known(engine, api_keys.parse(given.strip()))
+            raise Unauthenticated(
+                f"This service asks for an API key. {HOW_TO_SEND_A_KEY}", headers=CHALLENGES
+            )
+        record = await self._find_key(engine, api_keys.parse(given.strip()))
         return Caller(record.workspace, frozenset(record.scopes), record.id)
 
-    async def _needed(self, engine: Engine) -> bool:
+    async def _key_required(self, engine: Engine) -> bool:
         if not self._required and time.monotonic() - self._looked >= self._keep:
             # Who asks meanwhile looks too: nobody is let in by what is not known yet.
             self._required = await run_in_threadpool(any_key, engine)
             self._looked = time.monotonic()
         return self._required
 
-    async def _known(self, engine: Engine, key: api_keys.Key) -> KeyRecord:
+    async def _find_key(self, engine: Engine, key: api_keys.Key) -> KeyRecord:
         """The valid key; all that are not take the same time and get the same answer."""
         at, kept = self._kept.get(key.id, (float("-inf"), None))
         if kept is not None and time.monotonic() - at < self._keep and _fits(key, kept):
             return kept
         record = await run_in_threadpool(_look_up, engine, key)
         if record is None:
-            raise Unauthenticated(f"This API key is not valid. {MEND}", headers=CHALLENGES)
+            raise Unauthenticated(f"This API key is not valid. {HOW_TO_SEND_A_KEY}", headers=CHALLENGES)
         self._kept[key.id] = time.monotonic(), record
         self._kept.move_to_end(key.id)
         while len(self._kept) > MOST_KEPT:
             self._kept.popitem(last=False)
         return record
 
-    def _refuse_strangers(self, headers: Headers) -> None:
+    def _refuse_unknown_hosts(self, headers: Headers) -> None:
         """A page can point its own name at this machine and read what is open to it."""
         host = _host(headers.get("host", ""))
         if host and not _is_local(host) and host not in self._hosts:

@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import Depends, Request
 from sqlalchemy import Engine
 
-from service.api.authenticator import Access, Caller
+from service.api.authenticator import Authenticator, Caller
 from service.api.rate_limiter import Pace
 from service.core.settings import Settings
 from service.jobs.listener import Listener
@@ -29,7 +29,7 @@ class AppContext:
     listener: Listener
     notifier: Bell
     evaluators: Standings
-    authenticator: Access
+    authenticator: Authenticator
     rate_limiter: Pace
     workspace: str = workspace_scope.NOBODY
     engine: Engine = field(init=False)

@@ -66,7 +66,7 @@ class QuestionRoute(StrictRoute):
     asks = "read"
 
 
-class OpenRoute(StrictRoute):
+class PublicRoute(StrictRoute):
     """For what nobody is asked a key for; it must be in `door.OPEN` as well."""
 
     @property

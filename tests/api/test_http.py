@@ -14,7 +14,7 @@ import structlog
 from fastapi import FastAPI
 
 import migrations
-from service.api.middleware.request_envelope import Envelope
+from service.api.middleware.request_envelope import RequestEnvelopeMiddleware
 from service.core.settings import Settings
 from service.store.database import make_engine
 from tests.api.conftest import LIMIT, answering
@@ -160,7 +160,7 @@ def test_a_crash_is_a_problem_and_a_line_in_the_log() -> None:
     async def crash() -> None:
         raise RuntimeError("secret")
 
-    app.add_middleware(Envelope)
+    app.add_middleware(RequestEnvelopeMiddleware)
 
     async def ask() -> httpx.Response:
         transport = httpx.ASGITransport(app)

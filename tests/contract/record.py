@@ -15,7 +15,7 @@ import numpy as np
 
 import migrations
 from service.api import problems
-from service.api.authenticator import MEND
+from service.api.authenticator import HOW_TO_SEND_A_KEY
 from service.api.openapi.examples import PROBLEM, RECORDED, SHORT
 from service.api.openapi.upload_bodies import CSV
 from service.cli import default_stack
@@ -87,7 +87,7 @@ def _elsewhere() -> tuple[Problem, ...]:
     many = "A key may send 12,000 requests a minute; there is room again in 7 s."
     return (
         Unavailable("The database does not answer; try again in a few seconds."),
-        Unauthenticated(f"This API key is not valid. {MEND}"),
+        Unauthenticated(f"This API key is not valid. {HOW_TO_SEND_A_KEY}"),
         Forbidden(scope, [Fault("header/authorization", "missing_scope", scope)]),
         TooManyRequests(many, [Fault("", "too_many_requests", many)]),
     )

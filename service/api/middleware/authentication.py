@@ -10,11 +10,11 @@ from service.api.context import AppContext
 from service.core.errors import Problem
 
 # What probers and clients ask before they have a key; it tells nothing of anybody's data.
-OPEN = frozenset({"/livez", "/readyz", "/openapi.json", "/docs"})
-OPEN_BELOW = ("/docs/",)
+PUBLIC_ROUTES = frozenset({"/livez", "/readyz", "/openapi.json", "/docs"})
+PUBLIC_PREFIXES = ("/docs/",)
 
 
-class Door:
+class AuthenticationMiddleware:
     """Says who asks in `request.state.caller`, or refuses; unknown paths are closed as well."""
 
     def __init__(self, app: ASGIApp) -> None:
@@ -38,9 +38,11 @@ class Door:
 
 async def _caller(scope: Scope) -> authenticator.Caller:
     path: str = scope["path"]
-    if path in OPEN or path.startswith(OPEN_BELOW):
+    if path in PUBLIC_ROUTES or path.startswith(PUBLIC_PREFIXES):
         return authenticator.NOBODY
     context: AppContext = scope["app"].state.context
-    caller = await context.authenticator.admit(context.everywhere, scope["method"], Headers(scope=scope))
+    caller = await context.authenticator.authenticate(
+        context.everywhere, scope["method"], Headers(scope=scope)
+    )
     await context.rate_limiter.keep(caller)
     return caller

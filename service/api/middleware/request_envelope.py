@@ -16,10 +16,10 @@ from service.core.errors import Fault, TooLarge
 log = structlog.get_logger("tastetest.access")
 
 WELL_FORMED_ID = re.compile(r"[A-Za-z0-9._\-]{1,128}")
-QUIET = {"/livez", "/readyz", "/metrics"}
+UNLOGGED_PATHS = {"/livez", "/readyz", "/metrics"}
 
 
-class Envelope:
+class RequestEnvelopeMiddleware:
     """Gives each request an id, logs it, and answers a problem document when the application crashes.
 
     Outside everything else, so that nothing escapes it; the crash is logged
@@ -61,7 +61,7 @@ class Envelope:
             _record(scope, status, time.perf_counter() - started)
 
 
-class BodyLimit:
+class BodyLimitMiddleware:
     """Refuses bodies over `limit` bytes, by their declared length or, chunked, by counting."""
 
     def __init__(self, app: ASGIApp, limit: int) -> None:
@@ -110,7 +110,7 @@ def _record(scope: Scope, status: int, seconds: float) -> None:
     route = getattr(scope.get("route"), "path", "")
     request_metrics.REQUESTS.labels(scope["method"] if route else "", route, str(status)).inc()
     request_metrics.SECONDS.labels(route).observe(seconds)
-    if scope["path"] not in QUIET:
+    if scope["path"] not in UNLOGGED_PATHS:
         caller = scope.get("state", {}).get("caller")
         log.info(
             "request",

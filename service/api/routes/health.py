@@ -14,14 +14,14 @@ from starlette.concurrency import run_in_threadpool
 
 import migrations
 from service.api.context import ContextDep
-from service.api.route_classes import OpenRoute
+from service.api.route_classes import PublicRoute
 from service.core.errors import Unavailable
 from service.schemas.health import Live, Ready
 from service.schemas.problems import refusals
 
 BROKER_SECONDS = 0.7
 
-router = APIRouter(tags=["operation"], route_class=OpenRoute)
+router = APIRouter(tags=["operation"], route_class=PublicRoute)
 
 
 @router.get("/livez", responses=refusals())
