@@ -20,7 +20,7 @@ from service.api.middleware.request_envelope import (
     RequestEnvelopeMiddleware,
 )
 from service.api.openapi import document
-from service.api.rate_limiter import Pace
+from service.api.rate_limiter import RateLimiter
 from service.api.routes import (
     api_docs,
     compare,
@@ -108,7 +108,7 @@ def _lifespan(settings: Settings) -> Callable[[FastAPI], contextlib.AbstractAsyn
             Bell(settings.redis_url),
             Standings(),
             Authenticator(settings),
-            Pace(settings),
+            RateLimiter(settings),
         )
         app.state.context = context
         try:

@@ -9,7 +9,7 @@ from fastapi import Depends, Request
 from sqlalchemy import Engine
 
 from service.api.authenticator import Authenticator, Caller
-from service.api.rate_limiter import Pace
+from service.api.rate_limiter import RateLimiter
 from service.core.settings import Settings
 from service.jobs.listener import Listener
 from service.jobs.notifier import Bell
@@ -30,7 +30,7 @@ class AppContext:
     notifier: Bell
     evaluators: Standings
     authenticator: Authenticator
-    rate_limiter: Pace
+    rate_limiter: RateLimiter
     workspace: str = workspace_scope.NOBODY
     engine: Engine = field(init=False)
     _by_workspace: dict[str, AppContext] = field(default_factory=dict, repr=False)

@@ -22,12 +22,12 @@ from service.core.settings import Settings
 log = structlog.get_logger(__name__)
 
 # A request waits no longer than this for a Redis that does not answer, and then none for a while.
-PATIENCE_SECONDS = 0.05
-REST_SECONDS = 5.0
+REDIS_TIMEOUT_SECONDS = 0.05
+REDIS_RETRY_SECONDS = 5.0
 THREADS = 8
 
 
-class Pace:
+class RateLimiter:
     """Counts the requests of each key."""
 
     def __init__(self, settings: Settings) -> None:
@@ -38,7 +38,7 @@ class Pace:
         # Threads of its own: a frozen Redis must not take those that answer requests.
         self._threads = ThreadPoolExecutor(THREADS, "pace")
 
-    async def keep(self, caller: Caller) -> None:
+    async def check(self, caller: Caller) -> None:
         """Count a request.
 
         Raises
@@ -63,7 +63,7 @@ class Pace:
                 max(1.0, self._limiter.get_window_stats(self._item, key).reset_time - time.time())
             )
         except redis.RedisError as error:
-            self._resting_until = time.monotonic() + REST_SECONDS
+            self._resting_until = time.monotonic() + REDIS_RETRY_SECONDS
             log.warning("requests are not counted", error=repr(error))
             return None
 
@@ -82,8 +82,8 @@ def _storage(redis_url: str) -> RedisStorage:
     url = redis_url.replace("redis+socket://", "unix://", 1)
     pool = redis.ConnectionPool.from_url(
         url,
-        socket_timeout=PATIENCE_SECONDS,
-        socket_connect_timeout=PATIENCE_SECONDS,
+        socket_timeout=REDIS_TIMEOUT_SECONDS,
+        socket_connect_timeout=REDIS_TIMEOUT_SECONDS,
         retry=Retry(NoBackoff(), 0),
         max_connections=2 * THREADS,
     )

@@ -44,5 +44,5 @@ async def _caller(scope: Scope) -> authenticator.Caller:
     caller = await context.authenticator.authenticate(
         context.everywhere, scope["method"], Headers(scope=scope)
     )
-    await context.rate_limiter.keep(caller)
+    await context.rate_limiter.check(caller)
     return caller
