@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 
 from service.api.context import AppContext
 from service.store import idempotency
-from service.store.idempotency import Kept
+from service.store.idempotency import StoredAnswer
 
 CHUNK = 1024 * 1024
 
@@ -28,16 +28,16 @@ IdempotencyKey = Annotated[
 ]
 
 
-def once(
-    context: AppContext, key: str | None, fingerprint: bytes, work: Callable[[Connection], Kept]
+def run_once(
+    context: AppContext, key: str | None, fingerprint: bytes, work: Callable[[Connection], StoredAnswer]
 ) -> Response:
     """Do the work in one transaction with its answer; or give the answer there is under the key."""
     with context.engine.begin() as conn:
         if key is None:
             return _response(work(conn))
-        kept = idempotency.find(conn, key, fingerprint)
-        if kept is not None:
-            return _response(kept, {"Idempotency-Replayed": "true"})
+        stored_answer = idempotency.find(conn, key, fingerprint)
+        if stored_answer is not None:
+            return _response(stored_answer, {"Idempotency-Replayed": "true"})
         answer = work(conn)
         idempotency.keep(conn, key, fingerprint, answer)
         return _response(answer)
@@ -59,11 +59,11 @@ def of_file(path: str, file: BinaryIO, told: object) -> bytes:
     return found.digest()
 
 
-def kept(status: int, view: BaseModel, headers: Mapping[str, str]) -> Kept:
+def stored_answer(status: int, view: BaseModel, headers: Mapping[str, str]) -> StoredAnswer:
     """An answer with a JSON body."""
-    return Kept(status, headers, view.model_dump_json().encode())
+    return StoredAnswer(status, headers, view.model_dump_json().encode())
 
 
-def _response(answer: Kept, more: Mapping[str, str] | None = None) -> Response:
+def _response(answer: StoredAnswer, more: Mapping[str, str] | None = None) -> Response:
     headers = {**answer.headers, **(more or {})}
     return Response(answer.body, answer.status, headers, media_type="application/json")

@@ -18,7 +18,7 @@ KEPT = timedelta(hours=24)
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredAnswer:
     """An answer as it was given."""
 
     status: int
@@ -26,7 +26,7 @@ class Kept:
     body: bytes
 
 
-def find(conn: Connection, key: str, fingerprint: bytes) -> Kept | None:
+def find(conn: Connection, key: str, fingerprint: bytes) -> StoredAnswer | None:
     """The answer under this key; None when the request is to be done now, and kept in this transaction.
 
     Parameters
@@ -52,10 +52,10 @@ def find(conn: Connection, key: str, fingerprint: bytes) -> Kept | None:
     if found.fingerprint != fingerprint:
         message = "This key was used for another request; make a new key for each new request."
         raise InvalidRequest(message, [Fault("header/idempotency-key", "key_reused", message)])
-    return Kept(found.status, found.headers, found.body)
+    return StoredAnswer(found.status, found.headers, found.body)
 
 
-def keep(conn: Connection, key: str, fingerprint: bytes, answer: Kept) -> None:
+def keep(conn: Connection, key: str, fingerprint: bytes, answer: StoredAnswer) -> None:
     """Keep the answer to the request just done."""
     row = {
         "workspace": owner(conn),

@@ -103,7 +103,7 @@ def test_selections_stay_while_answers_refer_to_them(conn: Connection, matrix: M
 def test_answers_under_idempotency_keys_go_after_a_day(conn: Connection) -> None:
     for key, age in (("young", timedelta(hours=23)), ("old", timedelta(hours=25))):
         assert idempotency.find(conn, key, b"f") is None
-        idempotency.keep(conn, key, b"f", idempotency.Kept(200, {}, b""))
+        idempotency.keep(conn, key, b"f", idempotency.StoredAnswer(200, {}, b""))
         made = {"age": age, "key": key}
         conn.execute(text("UPDATE idempotency_keys SET created_at = now() - :age WHERE key = :key"), made)
     sweep(conn, AGES)

@@ -10,7 +10,7 @@ from starlette.concurrency import run_in_threadpool
 
 from service.api import etags, responses
 from service.api.context import AppContext, ContextDep
-from service.api.idempotency import IdempotencyKey, kept, of_file, once
+from service.api.idempotency import IdempotencyKey, of_file, run_once, stored_answer
 from service.api.openapi.upload_bodies import UPLOAD_BODY
 from service.api.parameters import Cursor, Limit
 from service.api.received_upload import Received, limits_of, received
@@ -20,7 +20,7 @@ from service.schemas.matrices import CellPage, MatrixPage, MatrixUploaded, Matri
 from service.schemas.problems import refusals
 from service.schemas.uploads import UploadFields
 from service.store import cells, matrices
-from service.store.idempotency import Kept
+from service.store.idempotency import StoredAnswer
 from service.usecases import upload_matrix
 from service.usecases.upload_matrix import SentFile
 
@@ -56,12 +56,12 @@ def _create(context: AppContext, sent: Received, key: str | None) -> Response:
     # Before the transaction: reading can take seconds, and no connection should wait for it.
     upload = _file(context, sent).read()
 
-    def work(conn: Connection) -> Kept:
+    def work(conn: Connection) -> StoredAnswer:
         record = upload_matrix.create_matrix(conn, upload, sent.name, context.settings.max_stored_bytes)
         view = responses.uploaded_view(record, upload)
-        return kept(201, view, {"Location": f"/matrices/{view.id}"})
+        return stored_answer(201, view, {"Location": f"/matrices/{view.id}"})
 
-    return once(context, key, fingerprint, work)
+    return run_once(context, key, fingerprint, work)
 
 
 def _file(context: AppContext, sent: Received) -> SentFile:

@@ -10,14 +10,14 @@ from sqlalchemy import Connection
 
 from service.api import responses
 from service.api.context import AppContext, ContextDep
-from service.api.idempotency import IdempotencyKey, kept, of_body, once
+from service.api.idempotency import IdempotencyKey, of_body, run_once, stored_answer
 from service.api.route_classes import StrictRoute
 from service.core import tracing
 from service.core.settings import Settings
 from service.schemas.jobs import JobKind, JobView
 from service.schemas.problems import refusals
 from service.schemas.requests import MdadRequest, SelectRequest
-from service.store.idempotency import Kept
+from service.store.idempotency import StoredAnswer
 from service.usecases.submit_job import JobLimits, JobRequest, submit_job
 
 log = structlog.get_logger(__name__)
@@ -67,16 +67,18 @@ def _accept(
     settings = ask.model_dump(exclude={"matrix_id", "revision"}, exclude_none=True)
     request = JobRequest(kind, ask.matrix_id, ask.revision, settings)
 
-    def work(conn: Connection) -> Kept:
+    def work(conn: Connection) -> StoredAnswer:
         job, created = submit_job(conn, request, _limits(context.settings))
         tracing.about(job_id=job.id)
         log.info("submitted", job_id=job.id, kind=kind, created=created)
         if created:
             # After the answer, so after the commit: a broker that hangs must not keep the caller waiting.
             tasks.add_task(context.notifier.ring, job.id)
-        return kept(202, responses.job_view(job), {"Location": f"/jobs/{job.id}", "Retry-After": "1"})
+        return stored_answer(
+            202, responses.job_view(job), {"Location": f"/jobs/{job.id}", "Retry-After": "1"}
+        )
 
-    return once(context, key, of_body(f"POST /{kind}", ask), work)
+    return run_once(context, key, of_body(f"POST /{kind}", ask), work)
 
 
 def _limits(settings: Settings) -> JobLimits:
