@@ -9,8 +9,8 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from service.api.openapi import security_schemes
-from service.api.openapi.examples import tell_examples
-from service.api.openapi.links import tell_links
+from service.api.openapi.examples import add_examples
+from service.api.openapi.links import add_links
 from service.schemas.problems import ProblemDocument
 
 DESCRIPTION = """\
@@ -86,13 +86,13 @@ def _finished(app: FastAPI) -> dict[str, Any]:
     schemas |= problem.pop("$defs") | {"ProblemDocument": problem}
     document["components"]["schemas"] = dict(sorted(schemas.items()))
     document["components"]["headers"] = HEADERS | security_schemes.HEADERS
-    security_schemes.tell_keys(document, app)
+    security_schemes.add_security_schemes(document, app)
     for operations in document["paths"].values():
         for operation in operations.values():
             _tell_headers(operation["responses"])
             operation["summary"] = _first_sentence(operation["description"])
-            tell_links(operation)
-    tell_examples(document)
+            add_links(operation)
+    add_examples(document)
     return document
 
 

@@ -15,7 +15,7 @@ SHORT = {
 PROBLEM = "application/problem+json"
 
 
-def tell_examples(document: dict[str, Any]) -> None:
+def add_examples(document: dict[str, Any]) -> None:
     """Add an example to every answer of the document; each problem once, referred to by status."""
     recorded = json.loads(RECORDED.read_text())
     used: dict[str, Any] = {}

@@ -32,7 +32,7 @@ WORK = {
 }
 
 
-def tell_links(operation: dict[str, Any]) -> None:
+def add_links(operation: dict[str, Any]) -> None:
     """Add its links to an operation of the document."""
     name = operation["operationId"]
     if name not in LINKS:

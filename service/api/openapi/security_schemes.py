@@ -30,7 +30,7 @@ HEADERS = {
 OF_STATUS = {"401": ["WWW-Authenticate"], "429": ["Retry-After", "RateLimit", "RateLimit-Policy"]}
 
 
-def tell_keys(document: dict[str, Any], app: FastAPI) -> None:
+def add_security_schemes(document: dict[str, Any], app: FastAPI) -> None:
     """Add the schemes, and to each operation the scope its key must have.
 
     A key is optional in the document, since a service without keys asks for none.
