@@ -41,7 +41,7 @@ from service.api.routes import (
 from service.core import logging, tracing
 from service.core.settings import Settings
 from service.jobs.listener import Listener
-from service.jobs.notifier import Bell
+from service.jobs.notifier import WorkerNotifier
 from service.store.database import make_engine
 from service.usecases.evaluator_cache import Standings
 
@@ -105,7 +105,7 @@ def _lifespan(settings: Settings) -> Callable[[FastAPI], contextlib.AbstractAsyn
             settings,
             make_engine(settings.database_url, pool_size=settings.database_pool, application="tastetest-api"),
             Listener(settings.database_url),
-            Bell(settings.redis_url),
+            WorkerNotifier(settings.redis_url),
             Standings(),
             Authenticator(settings),
             RateLimiter(settings),

@@ -16,7 +16,7 @@ from service.core import tracing
 from service.core.settings import Settings
 from service.engine.data.errors import EngineError, Stopped
 from service.jobs import broker, failures, kinds, lifecycle
-from service.jobs.notifier import Bell
+from service.jobs.notifier import WorkerNotifier
 from service.store import parts
 from service.store.records import Claim
 from workers.lease_renewer import Beat
@@ -35,7 +35,7 @@ class Desk:
 
     engine: Engine
     quick: Engine
-    bell: Bell
+    bell: WorkerNotifier
     settings: Settings
     worker: str
     leaving: Callable[[], bool]
@@ -52,7 +52,7 @@ def work(desk: Desk, job_id: str, index: int) -> None:
     part, others = patiently(
         desk.quick, lambda conn: lifecycle.claim(conn, job_id, index, worker=desk.worker, terms=desk.terms)
     )
-    desk.bell.ring_all(others)
+    desk.bell.notify_all(others)
     while part is not None:
         told: dict[str, str | int] = {"job_id": part.job_id, "part": part.index, "attempt": part.attempt}
         name = f"{part.kind} {'assemble' if part.spec is None else 'part'}"

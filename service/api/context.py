@@ -12,7 +12,7 @@ from service.api.authenticator import Authenticator, Caller
 from service.api.rate_limiter import RateLimiter
 from service.core.settings import Settings
 from service.jobs.listener import Listener
-from service.jobs.notifier import Bell
+from service.jobs.notifier import WorkerNotifier
 from service.store import workspace_scope
 from service.usecases.evaluator_cache import Standings
 
@@ -27,7 +27,7 @@ class AppContext:
     settings: Settings
     everywhere: Engine
     listener: Listener
-    notifier: Bell
+    notifier: WorkerNotifier
     evaluators: Standings
     authenticator: Authenticator
     rate_limiter: RateLimiter

@@ -66,7 +66,7 @@ def claim(
     claimed = parts.claim(conn, job_id, index, worker=worker, lease=terms.lease)
     if claimed is None or index > 0 or claimed.parts_total == 1:
         return claimed, []
-    return claimed, [(job_id, other) for other in parts.unrung(conn, job_id)]
+    return claimed, [(job_id, other) for other in parts.unnotified(conn, job_id)]
 
 
 def finish_part(conn: Connection, part: Claim, result: bytes, *, terms: Terms) -> Claim | None:

@@ -21,7 +21,7 @@ from service.jobs import broker
 log = structlog.get_logger(__name__)
 
 
-class Bell:
+class WorkerNotifier:
     """Rings over one pool of connections and counts the rings that did not get through."""
 
     def __init__(self, redis_url: str) -> None:
@@ -29,14 +29,14 @@ class Bell:
         self._lock = threading.Lock()
         self.failures = 0
 
-    def ring(self, job_id: str, index: int = 0) -> bool:
+    def notify(self, job_id: str, index: int = 0) -> bool:
         """Ask some worker to look at a part; never raises, but says whether it got through.
 
         Ring after the commit and off the event loop.
         """
         return self._send(broker.WORK, broker.MORE if index else broker.FIRST, job_id, index)
 
-    def ring_outbox(self) -> bool:
+    def notify_deliveries(self) -> bool:
         """Ask some worker to deliver what is in the outbox."""
         return self._send(broker.DELIVER, broker.CONTROL)
 
@@ -57,10 +57,10 @@ class Bell:
             return False
         return True
 
-    def ring_all(self, parts: Iterable[tuple[str, int]]) -> None:
+    def notify_all(self, parts: Iterable[tuple[str, int]]) -> None:
         """Ring for several parts; at the first that fails leave the rest to the reconciler too."""
         for job_id, index in parts:
-            if not self.ring(job_id, index):
+            if not self.notify(job_id, index):
                 return
 
     def _publish(self, task: str, queue: str, args: tuple[str | int, ...]) -> None:
@@ -96,11 +96,11 @@ def _length(connection: Connection, queue: str) -> int:
 
 
 @lru_cache
-def default() -> Bell:
+def default() -> WorkerNotifier:
     """The process's bell."""
-    return Bell(get_settings().redis_url)
+    return WorkerNotifier(get_settings().redis_url)
 
 
 def ring(job_id: str, index: int = 0) -> None:
     """Ring the process's bell."""
-    default().ring(job_id, index)
+    default().notify(job_id, index)

@@ -10,7 +10,7 @@ from sqlalchemy import Engine
 
 from service.core.settings import Settings
 from service.jobs import lifecycle, maintenance
-from service.jobs.notifier import Bell
+from service.jobs.notifier import WorkerNotifier
 from service.store import maintenance_state, parts, webhooks
 from service.store.database import try_lock
 from service.store.parts import PartKey
@@ -20,14 +20,14 @@ BATCH = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class ReconcileReport:
     """What one run found: leases that had run out, and parts rung again."""
 
     expired: int
     rung: int
 
 
-def reconcile(engine: Engine, bell: Bell, settings: Settings) -> Report | None:
+def reconcile(engine: Engine, bell: WorkerNotifier, settings: Settings) -> ReconcileReport | None:
     """One run; None when another reconciler is at it."""
     with engine.begin() as guard:
         if not try_lock(guard, "tastetest.reconcile"):
@@ -44,15 +44,15 @@ def reconcile(engine: Engine, bell: Bell, settings: Settings) -> Report | None:
             # As many as were lost, not all that are late: a long queue must not fill with doubled rings.
             limit = min(BATCH, fresh + max(0, rung - waiting))
             older = timedelta(seconds=settings.requeue_seconds)
-            unheard = parts.unheard(conn, older=older, limit=limit)
+            unheard = parts.missed_notifications(conn, older=older, limit=limit)
             maintenance_state.count(conn, expired=len(lost), rung=len(unheard))
             mail = webhooks.any_due(conn)
         maintenance.do_what_is_due(engine, settings)
     # Outside the lock: a frozen broker takes its time.
-    bell.ring_all(unheard)
+    bell.notify_all(unheard)
     if mail:
-        bell.ring_outbox()
-    return Report(expired=len(lost), rung=len(unheard))
+        bell.notify_deliveries()
+    return ReconcileReport(expired=len(lost), rung=len(unheard))
 
 
 def _count_lost(engine: Engine, part: PartKey, terms: lifecycle.Terms) -> None:

@@ -86,7 +86,7 @@ def claim_assembly(conn: Connection, job_id: str, *, worker: str, lease: timedel
     return _take(conn, waiting, worker, lease)
 
 
-def unrung(conn: Connection, job_id: str) -> Sequence[int]:
+def unnotified(conn: Connection, job_id: str) -> Sequence[int]:
     """Queued parts for which nobody has been rung; from now on they count as rung."""
     fresh = and_(parts.c.job_id == job_id, parts.c.status == "queued", parts.c.rung_at.is_(None))
     return conn.scalars(update(parts).where(fresh).values(rung_at=func.now()).returning(parts.c.index)).all()
@@ -207,7 +207,7 @@ def ready(conn: Connection) -> tuple[int, int]:
     return row[0], row[1]
 
 
-def unheard(conn: Connection, *, older: timedelta, limit: int) -> list[tuple[str, int]]:
+def missed_notifications(conn: Connection, *, older: timedelta, limit: int) -> list[tuple[str, int]]:
     """Ready parts for which nobody was rung, then those rung longest ago; they count as rung now."""
     p = parts.c
     stale = (

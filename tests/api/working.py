@@ -8,7 +8,7 @@ import httpx
 import sqlalchemy as sa
 
 from service.core.settings import Settings
-from service.jobs.notifier import Bell
+from service.jobs.notifier import WorkerNotifier
 from workers.run_part import Desk, work
 
 
@@ -19,7 +19,7 @@ class Worker:
         self._desk = Desk(
             engine=db,
             quick=db.execution_options(isolation_level="AUTOCOMMIT"),
-            notifier=Bell(settings.redis_url),
+            notifier=WorkerNotifier(settings.redis_url),
             settings=settings,
             worker="test",
             leaving=lambda: False,

@@ -6,7 +6,7 @@ from pathlib import Path
 from sqlalchemy import text
 
 from service.cli import default_stack
-from service.jobs.notifier import Bell
+from service.jobs.notifier import WorkerNotifier
 from tests.workers.rig import Rig
 
 
@@ -68,7 +68,7 @@ def test_a_broker_that_forgets_everything_loses_no_job(rig: Rig, tmp_path: Path,
 
 
 def test_rings_for_a_dead_broker_are_counted_and_repeated(rig: Rig, tmp_path: Path) -> None:
-    dead = Bell(f"redis+socket://{tmp_path}/nobody.sock")
+    dead = WorkerNotifier(f"redis+socket://{tmp_path}/nobody.sock")
     bell, rig.bell = rig.bell, dead
     job = rig.submit(rig.matrix(), [{"n": 0}])
     assert dead.failures == 1
@@ -80,7 +80,7 @@ def test_rings_for_a_dead_broker_are_counted_and_repeated(rig: Rig, tmp_path: Pa
 def test_doubled_rings_claim_nothing(rig: Rig) -> None:
     rig.worker()
     job = rig.submit(rig.matrix(), [{"n": i, "steps": 2, "pause": 0.05} for i in range(3)])
-    rig.bell.ring_all([(job.id, i) for i in range(4)] * 5)
+    rig.bell.notify_all([(job.id, i) for i in range(4)] * 5)
     done = rig.wait(job.id)
     assert (done.status, done.attempt) == ("succeeded", 1)
 

@@ -27,7 +27,7 @@ from service.core.errors import Conflict
 from service.core.settings import Settings
 from service.engine.data.matrix import Matrix
 from service.jobs import lifecycle
-from service.jobs.notifier import Bell
+from service.jobs.notifier import WorkerNotifier
 from service.jobs.reconcile import reconcile
 from service.jobs.submit import submit
 from service.store import invariants, jobs, matrices, parts
@@ -62,18 +62,18 @@ def turned(postgres_url: str) -> Iterator[Engine]:
     engine.dispose()
 
 
-class Silent(Bell):
+class Silent(WorkerNotifier):
     """Keeps what it was asked to ring for; the machine itself decides who answers."""
 
     def __init__(self) -> None:
         self.failures = 0
         self.rung: list[tuple[str, int]] = []
 
-    def ring(self, job_id: str, index: int = 0) -> bool:
+    def notify(self, job_id: str, index: int = 0) -> bool:
         self.rung.append((job_id, index))
         return True
 
-    def ring_outbox(self) -> bool:
+    def notify_deliveries(self) -> bool:
         return True
 
     def waiting(self) -> int:
@@ -258,7 +258,7 @@ class Life(RuleBasedStateMachine):
         for job_id, index in rung:
             with self.engine.begin() as conn:
                 part, others = lifecycle.claim(conn, job_id, index, worker="good", terms=TERMS)
-            self.bell.ring_all(others)
+            self.bell.notify_all(others)
             while part is not None:
                 part = self._carry_out(part)
 

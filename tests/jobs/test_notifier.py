@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from service.jobs.notifier import Bell
+from service.jobs.notifier import WorkerNotifier
 from tools.chaos.world import Broker
 
 
@@ -19,25 +19,25 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
 
 
 def test_rings_wait_until_they_are_answered(broker: Broker) -> None:
-    bell = Bell(broker.url)
-    assert bell.ring("job")
-    bell.ring_all([("job", 1), ("job", 2)])
+    bell = WorkerNotifier(broker.url)
+    assert bell.notify("job")
+    bell.notify_all([("job", 1), ("job", 2)])
     assert (bell.waiting(), bell.failures) == (3, 0)
 
 
 def test_a_restarted_broker_costs_no_ring(broker: Broker) -> None:
-    bell = Bell(broker.url)
-    assert bell.ring("job")
+    bell = WorkerNotifier(broker.url)
+    assert bell.notify("job")
     broker.stop()
     broker.start()
-    assert bell.ring("job")
+    assert bell.notify("job")
     assert (bell.waiting(), bell.failures) == (1, 0)
 
 
 def test_a_dead_broker_is_given_up_in_seconds(tmp_path: Path) -> None:
-    bell = Bell(f"redis+socket://{tmp_path}/nobody.sock")
+    bell = WorkerNotifier(f"redis+socket://{tmp_path}/nobody.sock")
     start = time.monotonic()
-    bell.ring_all([("job", i) for i in range(1000)])
+    bell.notify_all([("job", i) for i in range(1000)])
     assert bell.failures == 1
     assert bell.waiting() == 0
     assert not bell.reachable()
@@ -45,10 +45,10 @@ def test_a_dead_broker_is_given_up_in_seconds(tmp_path: Path) -> None:
 
 
 def test_a_frozen_broker_is_given_up_in_seconds(broker: Broker) -> None:
-    bell = Bell(broker.url)
-    assert bell.ring("job")
+    bell = WorkerNotifier(broker.url)
+    assert bell.notify("job")
     broker.send(signal.SIGSTOP)
     start = time.monotonic()
-    assert not bell.ring("job")
+    assert not bell.notify("job")
     assert time.monotonic() - start < 8
     broker.send(signal.SIGCONT)

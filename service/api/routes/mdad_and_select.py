@@ -73,7 +73,7 @@ def _accept(
         log.info("submitted", job_id=job.id, kind=kind, created=created)
         if created:
             # After the answer, so after the commit: a broker that hangs must not keep the caller waiting.
-            tasks.add_task(context.notifier.ring, job.id)
+            tasks.add_task(context.notifier.notify, job.id)
         return stored_answer(
             202, responses.job_view(job), {"Location": f"/jobs/{job.id}", "Retry-After": "1"}
         )
