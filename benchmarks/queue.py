@@ -27,7 +27,7 @@ from service.store.database import make_engine
 from service.store.records import Claim, MatrixRecord
 from tests.acceptance.running import result, serving
 
-TERMS = lifecycle.Terms(timedelta(seconds=30), timedelta(seconds=1), timedelta(seconds=60))
+TERMS = lifecycle.LeaseTerms(timedelta(seconds=30), timedelta(seconds=1), timedelta(seconds=60))
 OLD_JOBS = 100_000
 CLIENTS = 50
 ROUNDS = 300

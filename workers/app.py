@@ -63,13 +63,13 @@ def _leaving() -> bool:
 
 
 @lru_cache
-def desk() -> worker.Desk:
+def desk() -> worker.WorkerContext:
     """The desk of this process; made after the fork, since connections do not survive one."""
     threadpool_limits(1)
     tracing.configure("worker")
     limit_memory(settings.worker_memory_mib)
     name = f"{socket.gethostname()}:{os.getpid()}"
-    return worker.Desk(
+    return worker.WorkerContext(
         engine=make_engine(settings.database_url, pre_ping=False, pool_size=2, application=WORKER),
         quick=make_quick_engine(settings.database_url, pool_size=2, application=WORKER),
         bell=notifier.default(),

@@ -19,7 +19,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from service.core.settings import Settings
 from service.engine.data.errors import Stopped
-from service.jobs.lifecycle import Terms
+from service.jobs.lifecycle import LeaseTerms
 from service.store import parts
 from service.store.records import Claim
 
@@ -28,7 +28,7 @@ log = structlog.get_logger(__name__)
 Reason = Literal["cancelled", "overdue", "fenced", "leaving"]
 
 
-class Beat:
+class LeaseRenewer:
     """Beats between `__enter__` and `__exit__`; `check` stops the computation when told to.
 
     A computation that does not ask for `stop_seconds` after that holds its process no longer: the
@@ -39,7 +39,7 @@ class Beat:
         self._engine = engine
         self._part = part
         self._settings = settings
-        self._lease = Terms.of(settings).lease
+        self._lease = LeaseTerms.of(settings).lease
         self._leaving = leaving
         self._fraction = 0.0
         self._over = threading.Event()

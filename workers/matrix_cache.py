@@ -10,7 +10,7 @@ from sqlalchemy import Engine
 from service.engine.data.matrix import Matrix, MissingPolicy
 from service.store import matrices
 from service.store.records import Claim
-from workers.retry import patiently
+from workers.retry import with_retries
 
 
 @dataclass(slots=True)
@@ -27,7 +27,7 @@ class MatrixCache:
         if self._matrix is None or self._key != key:
             # Let go of the old one first: two at once may not fit.
             self._matrix = None
-            stored = patiently(engine, lambda conn: matrices.load(conn, part.matrix_id, part.revision))
+            stored = with_retries(engine, lambda conn: matrices.load(conn, part.matrix_id, part.revision))
             self._matrix = stored if policy == "error" else stored.fill(policy)
             self._key = key
         return self._matrix

@@ -18,7 +18,7 @@ T = TypeVar("T")
 SECONDS = 60.0
 
 
-def patiently(engine: Engine, step: Callable[[Connection], T]) -> T:
+def with_retries(engine: Engine, step: Callable[[Connection], T]) -> T:
     """Run a transaction, again and again while the database is away or busy.
 
     After a connection is lost nobody knows whether its commit was made: only for steps that find

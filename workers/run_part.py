@@ -19,9 +19,9 @@ from service.jobs import broker, failures, kinds, lifecycle
 from service.jobs.notifier import WorkerNotifier
 from service.store import parts
 from service.store.records import Claim
-from workers.lease_renewer import Beat
+from workers.lease_renewer import LeaseRenewer
 from workers.matrix_cache import MatrixCache
-from workers.retry import patiently
+from workers.retry import with_retries
 
 log = structlog.get_logger(__name__)
 
@@ -30,7 +30,7 @@ Step = Callable[[Connection], T]
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class WorkerContext:
     """What one worker process works with; `quick` is for claims and beats."""
 
     engine: Engine
@@ -42,14 +42,14 @@ class Desk:
     matrices: MatrixCache = field(default_factory=MatrixCache)
 
     @property
-    def terms(self) -> lifecycle.Terms:
+    def terms(self) -> lifecycle.LeaseTerms:
         """Lease and rests."""
-        return lifecycle.Terms.of(self.settings)
+        return lifecycle.LeaseTerms.of(self.settings)
 
 
-def work(desk: Desk, job_id: str, index: int) -> None:
+def work(desk: WorkerContext, job_id: str, index: int) -> None:
     """Answer a ring: nothing to do when the part is taken, resting or over."""
-    part, others = patiently(
+    part, others = with_retries(
         desk.quick, lambda conn: lifecycle.claim(conn, job_id, index, worker=desk.worker, terms=desk.terms)
     )
     desk.bell.notify_all(others)
@@ -67,9 +67,9 @@ def work(desk: Desk, job_id: str, index: int) -> None:
             log.info("part", seconds=round(time.monotonic() - began, 3))
 
 
-def _attempt(desk: Desk, part: Claim) -> Claim | None:
+def _attempt(desk: WorkerContext, part: Claim) -> Claim | None:
     """One attempt at one part; the claim that follows from it, if any."""
-    beat = Beat(desk.quick, part, desk.settings, desk.leaving)
+    beat = LeaseRenewer(desk.quick, part, desk.settings, desk.leaving)
     with beat:
         try:
             step = _compute(desk, part, beat)
@@ -81,10 +81,10 @@ def _attempt(desk: Desk, part: Claim) -> Claim | None:
         return _hand_in(desk, step)
 
 
-def _compute(desk: Desk, part: Claim, beat: Beat) -> Step[Claim | None]:
+def _compute(desk: WorkerContext, part: Claim, beat: LeaseRenewer) -> Step[Claim | None]:
     matrix = desk.matrices.load(desk.engine, part)
     if part.spec is None:
-        pieces = patiently(desk.engine, lambda conn: parts.results(conn, part.job_id))
+        pieces = with_retries(desk.engine, lambda conn: parts.results(conn, part.job_id))
         return _finish_job(part, *kinds.assemble(matrix, part, pieces, beat.check))
     piece = kinds.run(matrix, part, beat.check)
     if part.parts_total == 1:
@@ -96,7 +96,7 @@ def _finish_job(part: Claim, body: bytes, keep: kinds.Keep | None) -> Step[None]
     return lambda conn: lifecycle.finish_job(conn, part, body, keep)
 
 
-def _stopped(part: Claim, beat: Beat) -> Step[None]:
+def _stopped(part: Claim, beat: LeaseRenewer) -> Step[None]:
     log.info("part stopped", reason=beat.reason)
     if beat.reason == "cancelled":
         return lambda conn: lifecycle.stop_cancelled(conn, part)
@@ -111,7 +111,7 @@ def _nothing(conn: Connection) -> None:
     """The part is another's now: there is nothing to hand in."""
 
 
-def _failed(desk: Desk, part: Claim, error: Exception) -> Step[None]:
+def _failed(desk: WorkerContext, part: Claim, error: Exception) -> Step[None]:
     tracing.failed(error)
     if isinstance(error, DBAPIError | OSError | MemoryError):
         cause = _cause(desk, error)
@@ -124,16 +124,16 @@ def _failed(desk: Desk, part: Claim, error: Exception) -> Step[None]:
     return lambda conn: lifecycle.fail(conn, part, failures.internal(error))
 
 
-def _cause(desk: Desk, error: Exception) -> str:
+def _cause(desk: WorkerContext, error: Exception) -> str:
     if isinstance(error, MemoryError):
         return f"it needed more than the {desk.settings.worker_memory_mib} MiB a worker may use"
     return f"it ended with {type(error).__name__}"
 
 
-def _hand_in(desk: Desk, step: Step[T]) -> T | None:
+def _hand_in(desk: WorkerContext, step: Step[T]) -> T | None:
     """Run the closing transaction, through a restart of the database if need be."""
     try:
-        return patiently(desk.engine, step)
-    except lifecycle.Fenced:
+        return with_retries(desk.engine, step)
+    except lifecycle.LeaseLost:
         log.info("part was no longer ours")
         return None

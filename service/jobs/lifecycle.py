@@ -28,12 +28,12 @@ from service.store.records import UNFINISHED, Claim, JobRecord
 LOST = "its worker died or stopped answering"
 
 
-class Fenced(Exception):
+class LeaseLost(Exception):
     """The part is no longer this worker's: its lease ran out, or the job has ended."""
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class LeaseTerms:
     """How long a worker may be silent, and how long a part rests after a failure."""
 
     lease: timedelta
@@ -41,7 +41,7 @@ class Terms:
     longest_rest: timedelta
 
     @classmethod
-    def of(cls, settings: Settings) -> Terms:
+    def of(cls, settings: Settings) -> LeaseTerms:
         """The terms this service is set to."""
         return cls(
             lease=timedelta(seconds=settings.lease_seconds),
@@ -56,7 +56,7 @@ class Terms:
 
 
 def claim(
-    conn: Connection, job_id: str, index: int, *, worker: str, terms: Terms
+    conn: Connection, job_id: str, index: int, *, worker: str, terms: LeaseTerms
 ) -> tuple[Claim | None, list[tuple[str, int]]]:
     """Take a part if it is to be had; and the parts to ring for after the commit.
 
@@ -69,7 +69,7 @@ def claim(
     return claimed, [(job_id, other) for other in parts.unnotified(conn, job_id)]
 
 
-def finish_part(conn: Connection, part: Claim, result: bytes, *, terms: Terms) -> Claim | None:
+def finish_part(conn: Connection, part: Claim, result: bytes, *, terms: LeaseTerms) -> Claim | None:
     """Store a part's result; the claim to assemble when it was the last."""
     job = _hold(conn, part)
     if job.cancel_requested:
@@ -105,12 +105,12 @@ def fail(conn: Connection, part: Claim | PartKey, problem: Mapping[str, Any]) ->
     _end_failed(conn, job, problem)
 
 
-def retry(conn: Connection, part: Claim | PartKey, cause: str, terms: Terms) -> None:
+def retry(conn: Connection, part: Claim | PartKey, cause: str, terms: LeaseTerms) -> None:
     """Count a failure that another attempt may mend; the last one allowed ends the job."""
     job = _hold(conn, part)
     before = parts.failures(conn, part)
     if before is None:
-        raise Fenced
+        raise LeaseLost
     if job.cancel_requested:
         _leave_cancelled(conn, job, part)
         return
@@ -174,13 +174,13 @@ def expire(conn: Connection, job_id: str) -> None:
 def _hold(conn: Connection, part: Claim | PartKey) -> HeldJob:
     job = parts.hold_job(conn, part.job_id)
     if job is None:
-        raise Fenced
+        raise LeaseLost
     return job
 
 
 def _leave(conn: Connection, part: Claim | PartKey, **values: object) -> None:
     if not parts.leave(conn, part, **values):
-        raise Fenced
+        raise LeaseLost
 
 
 def _leave_cancelled(conn: Connection, job: HeldJob, part: Claim | PartKey) -> None:

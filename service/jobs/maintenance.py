@@ -9,12 +9,12 @@ from sqlalchemy import Engine
 
 from service.core.settings import Settings
 from service.store import invariants, maintenance_state, retention
-from service.store.retention import Ages
+from service.store.retention import RetentionAges
 
 log = structlog.get_logger(__name__)
 
 
-def do_what_is_due(engine: Engine, settings: Settings) -> None:
+def run_due_maintenance(engine: Engine, settings: Settings) -> None:
     """Each chore at most once in its time, on all machines together."""
     with engine.begin() as conn:
         if maintenance_state.due(conn, "checked_at", timedelta(seconds=settings.check_seconds)):
@@ -29,8 +29,8 @@ def do_what_is_due(engine: Engine, settings: Settings) -> None:
             log.info("swept", **retention.sweep(conn, _ages(settings)))
 
 
-def _ages(settings: Settings) -> Ages:
-    return Ages(
+def _ages(settings: Settings) -> RetentionAges:
+    return RetentionAges(
         jobs=_days(settings.keep_jobs_days),
         selections=_days(settings.keep_selections_days),
         revisions=_days(settings.keep_revisions_days),

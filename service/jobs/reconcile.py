@@ -34,7 +34,7 @@ def reconcile(engine: Engine, bell: WorkerNotifier, settings: Settings) -> Recon
             return None
         lost = parts.lost(guard, BATCH)
         for part in lost:
-            _count_lost(engine, part, lifecycle.Terms.of(settings))
+            _count_lost(engine, part, lifecycle.LeaseTerms.of(settings))
         for job_id in parts.overdue(guard, BATCH):
             with engine.begin() as conn:
                 lifecycle.expire(conn, job_id)
@@ -47,7 +47,7 @@ def reconcile(engine: Engine, bell: WorkerNotifier, settings: Settings) -> Recon
             unheard = parts.missed_notifications(conn, older=older, limit=limit)
             maintenance_state.count(conn, expired=len(lost), rung=len(unheard))
             mail = webhooks.any_due(conn)
-        maintenance.do_what_is_due(engine, settings)
+        maintenance.run_due_maintenance(engine, settings)
     # Outside the lock: a frozen broker takes its time.
     bell.notify_all(unheard)
     if mail:
@@ -55,7 +55,7 @@ def reconcile(engine: Engine, bell: WorkerNotifier, settings: Settings) -> Recon
     return ReconcileReport(expired=len(lost), rung=len(unheard))
 
 
-def _count_lost(engine: Engine, part: PartKey, terms: lifecycle.Terms) -> None:
+def _count_lost(engine: Engine, part: PartKey, terms: lifecycle.LeaseTerms) -> None:
     # Fenced: it was finished or taken back since we looked.
-    with contextlib.suppress(lifecycle.Fenced), engine.begin() as conn:
+    with contextlib.suppress(lifecycle.LeaseLost), engine.begin() as conn:
         lifecycle.retry(conn, part, lifecycle.LOST, terms)

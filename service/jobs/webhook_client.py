@@ -14,7 +14,7 @@ SECONDS = 5.0
 PORTS = {"http": 80, "https": 443}
 
 
-class Refused(Exception):
+class RefusedAddress(Exception):
     """The address is none we send to; the text says why."""
 
 
@@ -38,7 +38,7 @@ class Outbound:
                 "POST", url, headers=list(headers.items()), content=body, extensions={"timeout": timeouts}
             ) as answer:
                 status = answer.status
-        except Refused as refusal:
+        except RefusedAddress as refusal:
             return str(refusal)
         except (
             httpcore.NetworkError,
@@ -55,20 +55,22 @@ class Outbound:
 
         Raises
         ------
-        Refused
+        RefusedAddress
             Not http or https, no host, unknown, or private.
         """
         if not url.isascii():
-            raise Refused("Write hosts in other alphabets in their xn-- form, and the rest with % escapes.")
+            raise RefusedAddress(
+                "Write hosts in other alphabets in their xn-- form, and the rest with % escapes."
+            )
         try:
             parts = urlsplit(url)
             port = parts.port
         except ValueError as error:
-            raise Refused("This is no web address.") from error
+            raise RefusedAddress("This is no web address.") from error
         if parts.scheme not in PORTS or not parts.hostname:
-            raise Refused("Only http:// and https:// addresses can be told.")
+            raise RefusedAddress("Only http:// and https:// addresses can be told.")
         if parts.username or parts.password:
-            raise Refused("The address must not hold a user or password; check the signature instead.")
+            raise RefusedAddress("The address must not hold a user or password; check the signature instead.")
         _resolve(parts.hostname, port or PORTS[parts.scheme], self._allow_private)
 
 
@@ -95,10 +97,10 @@ def _resolve(host: str, port: int, allow_private: bool) -> str:
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
-        raise Refused(f"The host {host!r} cannot be found.") from error
+        raise RefusedAddress(f"The host {host!r} cannot be found.") from error
     addresses = [str(entry[4][0]) for entry in found]
     if not allow_private and not all(_public(address) for address in addresses):
-        raise Refused(f"The host {host!r} is in a private network; this service does not send there.")
+        raise RefusedAddress(f"The host {host!r} is in a private network; this service does not send there.")
     return addresses[0]
 
 

@@ -16,7 +16,7 @@ from uuid6 import uuid7
 from service.core.errors import Conflict, NotFound
 from service.engine.data.matrix import Matrix
 from service.store import cursors, row_encoding
-from service.store.records import UNFINISHED, Account, MatrixRecord, ModelRecord, Origin, Page
+from service.store.records import UNFINISHED, AnswerCounts, MatrixRecord, ModelRecord, Origin, Page
 from service.store.tables import jobs, matrices, matrix_revisions, matrix_rows, selections
 from service.store.workspace_scope import mine, owner
 
@@ -38,7 +38,7 @@ def create(
     *,
     name: str,
     origin: Origin | None = None,
-    accounts: Sequence[Account] | None = None,
+    accounts: Sequence[AnswerCounts] | None = None,
 ) -> MatrixRecord:
     """Store a matrix as revision 1.
 
@@ -46,11 +46,11 @@ def create(
     ----------
     origin : Origin, optional
         Where the tool's own logs were read.
-    accounts : sequence of Account, optional
+    accounts : sequence of AnswerCounts, optional
         One a model, in the matrix's order.
     """
     matrix_id = str(uuid7())
-    told: Sequence[Account | None] = accounts or [None] * len(matrix.models)
+    told: Sequence[AnswerCounts | None] = accounts or [None] * len(matrix.models)
     rows = [row_encoding.pack(matrix, i, account) for i, account in enumerate(told)]
     header, bounds = row_encoding.header_sha256(matrix), row_encoding.bounds(matrix)
     about = {"origin": row_encoding.pack_origin(origin), **_header(matrix, header, bounds)}
@@ -202,7 +202,7 @@ def put_model(
     row: Matrix,
     *,
     origin: Origin | None = None,
-    account: Account | None = None,
+    account: AnswerCounts | None = None,
 ) -> tuple[MatrixRecord, bool]:
     """Add or replace one model as a new revision; the other rows are not touched.
 
@@ -212,7 +212,7 @@ def put_model(
         One model on exactly the matrix's examples.
     origin : Origin, optional
         Kept where the matrix has none yet.
-    account : Account, optional
+    account : AnswerCounts, optional
 
     Returns
     -------

@@ -65,7 +65,7 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Account:
+class AnswerCounts:
     """What a model's log says beside its scores.
 
     Attributes
@@ -102,7 +102,7 @@ class ModelRecord:
     revision : int
         The one it came with.
     errored, unscored, not_run, answers, reported : optional
-        As in `Account`; None in rows of earlier releases.
+        As in `AnswerCounts`; None in rows of earlier releases.
     """
 
     model: str

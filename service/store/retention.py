@@ -65,7 +65,7 @@ _ANSWERED = "DELETE FROM idempotency_keys WHERE created_at < now() - interval '2
 
 
 @dataclass(frozen=True, slots=True)
-class Ages:
+class RetentionAges:
     """How old what may become; None keeps it for ever."""
 
     jobs: timedelta | None
@@ -73,7 +73,7 @@ class Ages:
     revisions: timedelta | None
 
 
-def sweep(conn: Connection, ages: Ages) -> dict[str, int]:
+def sweep(conn: Connection, ages: RetentionAges) -> dict[str, int]:
     """Delete what is older; how many of each kind went."""
     gone = {}
     for name, age, statement in (

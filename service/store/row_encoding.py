@@ -16,7 +16,7 @@ import zstandard
 from numpy.typing import NDArray
 
 from service.engine.data.matrix import Matrix, Scores
-from service.store.records import Account, Origin
+from service.store.records import AnswerCounts, Origin
 
 LEVEL = 3
 
@@ -42,7 +42,7 @@ class PackedRow:
         return sum(len(value) for value in kept if isinstance(value, bytes))
 
 
-def pack(matrix: Matrix, i: int, account: Account | None = None) -> PackedRow:
+def pack(matrix: Matrix, i: int, account: AnswerCounts | None = None) -> PackedRow:
     """Row i of the matrix, with its encoding chosen by its own scores."""
     values = matrix.scores[i]
     gone = None if matrix.missing is None or not matrix.missing[i].any() else matrix.missing[i]
@@ -64,7 +64,7 @@ def pack(matrix: Matrix, i: int, account: Account | None = None) -> PackedRow:
     )
 
 
-def _account(account: Account) -> tuple[int | float | bytes | None, ...]:
+def _account(account: AnswerCounts) -> tuple[int | float | bytes | None, ...]:
     states, repeats = account.states, account.repeats
     return (
         account.errored,

@@ -51,7 +51,7 @@ def create_matrix(conn: Connection, upload: Upload, name: str, most_stored_bytes
         upload.matrix,
         name=name,
         origin=upload_records.origin_of(upload),
-        accounts=upload_records.accounts_of(upload),
+        accounts=upload_records.answer_counts(upload),
     )
     _check_room(conn, most_stored_bytes)
     return record
@@ -72,7 +72,7 @@ def put_model(engine: Engine, matrix_id: str, sent: SentFile, most_stored_bytes:
     upload = ingest.under(sent.read(), examples)
     if sent.options.unmatched == "refuse":
         upload_records.refuse_strangers(upload_records.strangers(upload, examples, origin), len(examples))
-    (account,) = upload_records.accounts_of(upload)
+    (account,) = upload_records.answer_counts(upload)
     with engine.begin() as conn:
         record, created = matrices.put_model(
             conn, matrix_id, upload.matrix, origin=upload_records.origin_of(upload), account=account

@@ -5,7 +5,7 @@ from __future__ import annotations
 from service import ingest
 from service.core.errors import Fault, InvalidUpload
 from service.ingest import Upload
-from service.store.records import Account, Origin
+from service.store.records import AnswerCounts, Origin
 
 SHOWN = 20
 
@@ -16,10 +16,10 @@ def origin_of(upload: Upload) -> Origin | None:
     return None if native is None else Origin(native.tool, native.tasks, native.ids, upload.hashes)
 
 
-def accounts_of(upload: Upload) -> list[Account]:
+def answer_counts(upload: Upload) -> list[AnswerCounts]:
     """One a model."""
     return [
-        Account(
+        AnswerCounts(
             errored=report.errored,
             unscored=report.unscored,
             not_run=report.not_run,

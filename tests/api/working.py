@@ -9,14 +9,14 @@ import sqlalchemy as sa
 
 from service.core.settings import Settings
 from service.jobs.notifier import WorkerNotifier
-from workers.run_part import Desk, work
+from workers.run_part import WorkerContext, work
 
 
 class Worker:
     """A worker process's desk, without the process."""
 
     def __init__(self, db: sa.Engine, settings: Settings) -> None:
-        self._desk = Desk(
+        self._desk = WorkerContext(
             engine=db,
             quick=db.execution_options(isolation_level="AUTOCOMMIT"),
             notifier=WorkerNotifier(settings.redis_url),

@@ -16,7 +16,7 @@ from service.jobs.submit import submit
 from service.store import jobs, matrices, parts, selections
 from service.store.records import MatrixRecord
 
-TERMS = lifecycle.Terms.of(Settings())
+TERMS = lifecycle.LeaseTerms.of(Settings())
 
 
 def store(db: Engine) -> MatrixRecord:

@@ -16,7 +16,7 @@ from service.jobs.submit import submit
 from service.store import jobs, matrices, parts, selections
 from service.store.records import Claim, JobRecord
 
-TERMS = lifecycle.Terms(timedelta(seconds=30), timedelta(seconds=1), timedelta(seconds=60))
+TERMS = lifecycle.LeaseTerms(timedelta(seconds=30), timedelta(seconds=1), timedelta(seconds=60))
 WHO = "worker-1"
 
 
@@ -164,7 +164,7 @@ def test_who_lost_the_lease_writes_nothing(conn: Connection) -> None:
         lambda: lifecycle.stop_cancelled(conn, stale),
         lambda: lifecycle.finish_job(conn, stale, b"{}"),
     ):
-        with pytest.raises(lifecycle.Fenced):
+        with pytest.raises(lifecycle.LeaseLost):
             step()
     assert part_row(conn, job, 0).attempt == 2
     assert part_row(conn, job, 0).status == "running"
@@ -191,7 +191,7 @@ def test_failures_rest_longer_each_time_and_the_last_ends_the_job(conn: Connecti
         "detail": "A part of the job failed on all 3 attempts; the last time it ended with MemoryError.",
     }
     assert part_row(conn, job, 1).status == "cancelled"
-    with pytest.raises(lifecycle.Fenced):
+    with pytest.raises(lifecycle.LeaseLost):
         finish(conn, other)
 
 

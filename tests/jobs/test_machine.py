@@ -35,7 +35,7 @@ from service.store.database import make_engine
 from service.store.records import Claim
 
 SETTINGS = Settings(lease_seconds=30, requeue_seconds=5, retry_seconds=1, max_attempts=3)
-TERMS = lifecycle.Terms.of(SETTINGS)
+TERMS = lifecycle.LeaseTerms.of(SETTINGS)
 FINAL = ("succeeded", "failed", "cancelled")
 
 # now() of this schema hides the database's own: it comes first in the search path.
@@ -280,7 +280,7 @@ class Life(RuleBasedStateMachine):
         try:
             with self.engine.begin() as conn:
                 made = step(conn)
-        except lifecycle.Fenced:
+        except lifecycle.LeaseLost:
             assert not held
             return None
         assert held

@@ -20,7 +20,7 @@ from service.store.database import try_lock
 from service.store.records import JobRecord
 
 SETTINGS = Settings(requeue_seconds=5, retry_seconds=1)
-TERMS = lifecycle.Terms.of(SETTINGS)
+TERMS = lifecycle.LeaseTerms.of(SETTINGS)
 
 
 @pytest.fixture

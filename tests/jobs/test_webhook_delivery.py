@@ -17,7 +17,7 @@ from service.core.errors import NotFound
 from service.engine.data.matrix import Matrix
 from service.jobs import lifecycle
 from service.jobs.submit import submit
-from service.jobs.webhook_client import Outbound, Refused
+from service.jobs.webhook_client import Outbound, RefusedAddress
 from service.jobs.webhook_delivery import WAITS, deliver_due, new_secret
 from service.store import jobs, matrices, webhooks
 from service.store.records import WebhookRecord
@@ -195,7 +195,7 @@ PRIVATE = [
 @pytest.mark.parametrize("url", PRIVATE)
 def test_private_addresses_are_refused(db: Engine, url: str) -> None:
     careful = Outbound(allow_private=False)
-    with pytest.raises(Refused, match="private network"):
+    with pytest.raises(RefusedAddress, match="private network"):
         careful.check(url)
     # And again when it is used: names can move.
     assert "private network" in str(careful.post(url, {}, b""))
@@ -205,7 +205,7 @@ def test_private_addresses_are_refused(db: Engine, url: str) -> None:
     "url", ["ftp://example.org/", "file:///etc/passwd", "http://", "//x", "http://u:p@example.org/"]
 )
 def test_only_plain_web_addresses_are_taken(url: str) -> None:
-    with pytest.raises(Refused):
+    with pytest.raises(RefusedAddress):
         HERE.check(url)
 
 

@@ -27,8 +27,8 @@ from service.core.errors import TooLarge
 from service.core.settings import Settings, env_name, get_settings
 from service.engine.data.matrix import Matrix
 from service.jobs import lifecycle
-from service.jobs.lifecycle import Terms
-from service.jobs.maintenance import do_what_is_due
+from service.jobs.lifecycle import LeaseTerms
+from service.jobs.maintenance import run_due_maintenance
 from service.jobs.submit import submit
 from service.main import create_app
 from service.store import matrices
@@ -36,7 +36,7 @@ from service.store.database import make_quick_engine
 from service.store.records import Claim, JobRecord
 from tests.api.conftest import answering
 from tests.api.test_http import problem
-from workers.lease_renewer import Beat
+from workers.lease_renewer import LeaseRenewer
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "operations" / "settings.md"
@@ -195,7 +195,7 @@ def test_a_job_keeps_the_terms_it_was_accepted_under(db: Engine, monkeypatch: py
 
 def claimed(db: Engine, job: JobRecord) -> Claim:
     with db.begin() as conn:
-        claim, _ = lifecycle.claim(conn, job.id, 0, worker="w", terms=Terms.of(Settings()))
+        claim, _ = lifecycle.claim(conn, job.id, 0, worker="w", terms=LeaseTerms.of(Settings()))
     assert claim is not None
     return claim
 
@@ -210,11 +210,11 @@ def test_a_worker_beats_as_often_as_set(db: Engine, postgres_url: str) -> None:
             return float(conn.scalar(told, {"id": job.id}) or 0)
 
     quick = make_quick_engine(postgres_url, pool_size=1, application="test")
-    with Beat(quick, claim, Settings(beat_seconds=3600), lambda: False) as rare:
+    with LeaseRenewer(quick, claim, Settings(beat_seconds=3600), lambda: False) as rare:
         rare.check(0.25)
         assert fraction() == 0
     assert fraction() == 0
-    with Beat(quick, claim, Settings(beat_seconds=0.001), lambda: False) as often:
+    with LeaseRenewer(quick, claim, Settings(beat_seconds=0.001), lambda: False) as often:
         often.check(0.5)
         while fraction() != 0.5:
             os.sched_yield()
@@ -234,13 +234,13 @@ def test_the_scheduler_and_workers_keep_their_times() -> None:
 
 
 def test_rests_double_up_to_the_longest() -> None:
-    terms = Terms.of(Settings(retry_seconds=2, retry_seconds_max=7))
+    terms = LeaseTerms.of(Settings(retry_seconds=2, retry_seconds_max=7))
     assert [terms.after(n).total_seconds() for n in (1, 2, 3, 9)] == [2, 4, 7, 7]
 
 
 def test_chores_are_done_as_often_as_set(db: Engine) -> None:
     def done(**settings: Any) -> tuple[Any, Any]:
-        do_what_is_due(db, Settings(**settings))
+        run_due_maintenance(db, Settings(**settings))
         with db.connect() as conn:
             return tuple(conn.execute(text("SELECT checked_at, swept_at FROM upkeep")).one())
 
@@ -270,7 +270,7 @@ def test_what_is_older_than_set_is_let_go(db: Engine) -> None:
         conn.execute(text(f"UPDATE matrix_revisions SET created_at = {MONTH_OLD} WHERE revision = 1"))
 
     def left(**settings: Any) -> list[int]:
-        do_what_is_due(db, Settings(sweep_seconds=1e-6, **settings))
+        run_due_maintenance(db, Settings(sweep_seconds=1e-6, **settings))
         kept = (
             "SELECT (SELECT count(*) FROM jobs WHERE id = :job),"
             " (SELECT count(*) FROM selections WHERE id = :selection),"

@@ -5,7 +5,7 @@ from datetime import timedelta
 from sqlalchemy import Engine, text
 
 from service.core.settings import Settings
-from service.jobs.maintenance import do_what_is_due
+from service.jobs.maintenance import run_due_maintenance
 from service.store import maintenance_state
 
 HOUR = timedelta(hours=1)
@@ -43,11 +43,11 @@ def test_broken_rules_are_found_and_kept(db: Engine) -> None:
                 " SELECT id, 'a', 1, NULL, true, 9, 1, '', 'x', NULL, NULL FROM matrices"
             )
         )
-    do_what_is_due(db, settings)
+    run_due_maintenance(db, settings)
     with db.begin() as conn:
         matrix = conn.scalar(text("SELECT id::text FROM matrices"))
         assert maintenance_state.read(conn).violations == {"stored length does not match shape": [matrix]}
         conn.execute(text("DELETE FROM matrices"))
-    do_what_is_due(db, settings)
+    run_due_maintenance(db, settings)
     with db.connect() as conn:
         assert maintenance_state.read(conn).violations == {}

@@ -15,7 +15,7 @@ from service.core.errors import InvalidRequest, NotFound
 from service.engine.data.matrix import Matrix
 from service.engine.data.outline import Outline
 from service.store import cells, matrices
-from service.store.records import Account, ModelRecord, Origin
+from service.store.records import AnswerCounts, ModelRecord, Origin
 
 NOBODY = "0198c0de-7a57-7e57-8000-000000000001"
 
@@ -250,8 +250,8 @@ def test_where_the_examples_are_from_is_kept_and_changes_no_hash(conn: Connectio
 def test_what_a_log_says_of_its_answers_stands_beside_the_model(conn: Connection) -> None:
     matrix = build(np.array([[1, np.nan], [0, 1]]))
     repeats, states = np.array([3, 0], dtype=np.uint16), np.array([0, 1], dtype=np.uint8)
-    first = Account(1, 0, 0, 3, 0.5, states, repeats)
-    record = matrices.create(conn, matrix, name="told", accounts=[first, Account(0, 0, 0, 2)])
+    first = AnswerCounts(1, 0, 0, 3, 0.5, states, repeats)
+    record = matrices.create(conn, matrix, name="told", accounts=[first, AnswerCounts(0, 0, 0, 2)])
     told = [(m.errored, m.unscored, m.not_run, m.answers, m.reported) for m in models_of(conn, record.id)]
     assert told == [(1, 0, 0, 3, 0.5), (0, 0, 0, 2, None)]
     before = matrices.create(conn, matrix, name="before")

@@ -13,10 +13,10 @@ from service.jobs import lifecycle
 from service.jobs.submit import submit
 from service.store import idempotency, jobs, matrices, selections
 from service.store.records import MatrixRecord
-from service.store.retention import Ages, sweep
+from service.store.retention import RetentionAges, sweep
 
 MONTH = timedelta(days=30)
-AGES = Ages(jobs=MONTH, selections=MONTH, revisions=MONTH)
+AGES = RetentionAges(jobs=MONTH, selections=MONTH, revisions=MONTH)
 CHOSEN = "5f9c7a52-6a0e-5d0b-9d52-000000000001"
 
 
@@ -96,7 +96,7 @@ def test_selections_stay_while_answers_refer_to_them(conn: Connection, matrix: M
     conn.execute(text("UPDATE selections SET created_at = now() - interval '31 days'"))
     assert sweep(conn, AGES)["selections"] == 0
     conn.execute(text("DELETE FROM answers"))
-    assert "selections" not in sweep(conn, Ages(MONTH, None, MONTH))
+    assert "selections" not in sweep(conn, RetentionAges(MONTH, None, MONTH))
     assert sweep(conn, AGES)["selections"] == 1
 
 
