@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from service.core.errors import Fault
-from service.schemas.base import Ask
+from service.schemas.base import RequestModel
 
 MESSAGES = {
     "missing": "This field is required.",
@@ -90,12 +90,12 @@ def _mend(name: str) -> str:
 def _fields() -> frozenset[str]:
     """Every field a request can have."""
 
-    def below(kind: type[Ask]) -> Iterator[type[Ask]]:
+    def below(kind: type[RequestModel]) -> Iterator[type[RequestModel]]:
         for each in kind.__subclasses__():
             yield each
             yield from below(each)
 
-    return frozenset(name for kind in below(Ask) for name in kind.model_fields)
+    return frozenset(name for kind in below(RequestModel) for name in kind.model_fields)
 
 
 def _of_percent(error: Mapping[str, Any]) -> str:

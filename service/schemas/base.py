@@ -18,19 +18,19 @@ Fraction = Annotated[float, Field(ge=0, le=1)]
 Interval = Annotated[list[float], Field(min_length=2, max_length=2)]
 
 
-class Ask(BaseModel):
+class RequestModel(BaseModel):
     """A request body: unknown fields, coerced types and non-finite numbers are refused."""
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, hide_input_in_errors=True)
 
 
-class Tell(BaseModel):
+class ResponseModel(BaseModel):
     """A response body."""
 
     model_config = ConfigDict(allow_inf_nan=False)
 
 
-def named_or(spec: type[Ask], offer: str) -> Discriminator:
+def named_or(spec: type[RequestModel], offer: str) -> Discriminator:
     """For unions of a name (tagged "name") and an object (tagged "spec")."""
 
     def kind(value: object) -> str | None:

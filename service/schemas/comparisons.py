@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, Tag, ValidationInfo, field_validator, model_validator
 
-from service.schemas.base import Ask, Fraction, named_or, one_of
+from service.schemas.base import Fraction, RequestModel, named_or, one_of
 from service.schemas.requests import MISSING, Count, Missing, Name
 
 Answer = Annotated[
@@ -18,7 +18,7 @@ Margin = Annotated[Fraction, Field(description="The largest drop that is accepta
 Power = Annotated[float, Field(ge=0.5, le=0.999, description="With which a drop is to be found.")]
 
 
-class Answers(Ask):
+class Answers(RequestModel):
     """A model's answers, by example id."""
 
     name: Annotated[Name | None, Field(description="What the answer calls it.")] = None
@@ -31,7 +31,7 @@ Side = Annotated[
 ]
 
 
-class CompareRequest(Ask):
+class CompareRequest(RequestModel):
     """Compare a candidate, or several, with a baseline."""
 
     matrix_id: Annotated[Name | None, Field(description="Compare on the full benchmark.")] = None
@@ -74,7 +74,7 @@ class CompareRequest(Ask):
         return self
 
 
-class Threshold(Ask):
+class Threshold(RequestModel):
     """A gate you already have: scores below `threshold` fail."""
 
     threshold: Fraction
@@ -97,7 +97,7 @@ class Threshold(Ask):
         return bad
 
 
-class PowerRequest(Ask):
+class PowerRequest(RequestModel):
     """How many examples it takes, before anything is run."""
 
     difference: Annotated[Fraction, Field(ge=1e-6, description="Between the two models' full scores.")]

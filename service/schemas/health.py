@@ -6,16 +6,16 @@ from typing import Literal
 
 from pydantic import Field
 
-from service.schemas.base import Tell
+from service.schemas.base import ResponseModel
 
 
-class Live(Tell):
+class Live(ResponseModel):
     """The process answers."""
 
     status: Literal["ok"]
 
 
-class Ready(Tell):
+class Ready(ResponseModel):
     """Whether requests can be served, and what is wanting."""
 
     status: Literal["ready", "degraded"] = Field(

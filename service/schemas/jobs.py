@@ -7,13 +7,13 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from service.schemas.base import Fraction, Tell
+from service.schemas.base import Fraction, ResponseModel
 
 JobKind = Literal["mdad", "select"]
 JobStatus = Literal["queued", "running", "succeeded", "failed", "cancelled"]
 
 
-class Progress(Tell):
+class Progress(ResponseModel):
     """How far a job is."""
 
     done: int = Field(description="Parts finished.")
@@ -21,7 +21,7 @@ class Progress(Tell):
     fraction: Fraction = Field(description="Work done, within parts too.")
 
 
-class JobLinks(Tell):
+class JobLinks(ResponseModel):
     """Where to go from a job."""
 
     self: str
@@ -31,7 +31,7 @@ class JobLinks(Tell):
     matrix: str
 
 
-class JobError(Tell):
+class JobError(ResponseModel):
     """Why a job failed."""
 
     type: str
@@ -40,7 +40,7 @@ class JobError(Tell):
     detail: str
 
 
-class JobView(Tell):
+class JobView(ResponseModel):
     """A job: `queued` → `running` → `succeeded`, `failed` or `cancelled`."""
 
     id: str
@@ -63,7 +63,7 @@ class JobView(Tell):
     links: JobLinks
 
 
-class JobPage(Tell):
+class JobPage(ResponseModel):
     """A page of jobs, newest first."""
 
     items: list[JobView]

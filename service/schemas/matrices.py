@@ -7,10 +7,10 @@ from typing import Literal
 
 from pydantic import Field
 
-from service.schemas.base import Fraction, Interval, Tell
+from service.schemas.base import Fraction, Interval, ResponseModel
 
 
-class MatrixView(Tell):
+class MatrixView(ResponseModel):
     """One revision of a matrix."""
 
     id: str
@@ -28,7 +28,7 @@ class MatrixView(Tell):
     created_at: datetime
 
 
-class ModelReportView(Tell):
+class ModelReportView(ResponseModel):
     """What was read of one model, beside what its own log says."""
 
     model: str
@@ -54,14 +54,14 @@ class MatrixUploaded(MatrixView):
     warnings: list[str] = Field(description="What was noticed and kept; none of it was changed in silence.")
 
 
-class MatrixPage(Tell):
+class MatrixPage(ResponseModel):
     """A page of matrices, newest first."""
 
     items: list[MatrixView]
     next_cursor: str | None
 
 
-class ModelView(Tell):
+class ModelView(ResponseModel):
     """One model of a matrix."""
 
     model: str
@@ -78,7 +78,7 @@ class ModelView(Tell):
     revision: int = Field(description="The revision these results came with.")
 
 
-class CellView(Tell):
+class CellView(ResponseModel):
     """A model's result on one example."""
 
     example: str
@@ -91,14 +91,14 @@ class CellView(Tell):
     )
 
 
-class CellPage(Tell):
+class CellPage(ResponseModel):
     """A page of one model's results, by example."""
 
     items: list[CellView]
     next_cursor: str | None
 
 
-class ModelPage(Tell):
+class ModelPage(ResponseModel):
     """A page of models, by id."""
 
     items: list[ModelView]

@@ -6,12 +6,12 @@ from typing import Any
 
 from pydantic import Field
 
-from service.schemas.base import Tell
+from service.schemas.base import ResponseModel
 
 PROBLEM_TYPE = "urn:tastetest:problem:"
 
 
-class Place(Tell):
+class Place(ResponseModel):
     """One offending place of the request."""
 
     pointer: str = Field(
@@ -23,7 +23,7 @@ class Place(Tell):
     message: str = Field(description="What is wrong there and how to mend it, for people.")
 
 
-class ProblemDocument(Tell):
+class ProblemDocument(ResponseModel):
     """Why a request was refused, where, and the mend (RFC 9457)."""
 
     type: str = Field(description="Stable name of the kind.", examples=[PROBLEM_TYPE + "not-found"])

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, Tag
 
-from service.schemas.base import Ask, Fraction, named_or, one_of
+from service.schemas.base import Fraction, RequestModel, named_or, one_of
 
 Missing = Literal["error", "drop_examples", "drop_models", "zero"]
 Name = Annotated[str, Field(min_length=1, max_length=500)]
@@ -21,7 +21,7 @@ MISSING = Field(
 )
 
 
-class _OfMatrix(Ask):
+class _OfMatrix(RequestModel):
     matrix_id: Annotated[str, Field(min_length=1, max_length=100, description="From `POST /matrices`.")]
     revision: Annotated[Count | None, Field(description="Of the matrix; the newest when left out.")] = None
 
@@ -57,7 +57,7 @@ class SelectRequest(_OfMatrix):
     missing: Annotated[Missing, MISSING] = "error"
 
 
-class MethodSpec(Ask):
+class MethodSpec(RequestModel):
     """A method with its estimator and options."""
 
     method: Name

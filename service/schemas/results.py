@@ -6,14 +6,14 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from service.schemas.base import Fraction, Interval, Tell
+from service.schemas.base import Fraction, Interval, ResponseModel
 from service.schemas.selections import MatrixRef, SelectionResult
 
 Truth = Literal["same_items", "new_items"]
 OpenInterval = list[float | None]
 
 
-class CurvePoint(Tell):
+class CurvePoint(ResponseModel):
     """Agreement of the pairs whose full scores differ by about `difference`."""
 
     difference: Fraction = Field(description="Lower edge of a bin half a point wide.")
@@ -22,7 +22,7 @@ class CurvePoint(Tell):
     pairs: int
 
 
-class KendallTau(Tell):
+class KendallTau(ResponseModel):
     """Kendall's tau-b between estimated and true scores, over trials."""
 
     mean: float | None
@@ -31,7 +31,7 @@ class KendallTau(Tell):
     undefined_trials: int | None = Field(None, description="Trials left out: all estimates were equal.")
 
 
-class EstimationError(Tell):
+class EstimationError(ResponseModel):
     """Absolute difference of estimated and true scores, apart from ranking."""
 
     mean: float
@@ -39,7 +39,7 @@ class EstimationError(Tell):
     approximation: str | None = Field(None, description="How the exact formula was approximated, if it was.")
 
 
-class GroupAgreement(Tell):
+class GroupAgreement(ResponseModel):
     """How well a micro-benchmark orders the models of a group."""
 
     agreement: Fraction | None = Field(description="Share of pairs in their true order; a tie counts half.")
@@ -65,7 +65,7 @@ class Judged(GroupAgreement):
     estimation_error: EstimationError | None = None
 
 
-class PairsSampled(Tell):
+class PairsSampled(ResponseModel):
     """Where there are too many pairs to look at all."""
 
     used: int
@@ -73,7 +73,7 @@ class PairsSampled(Tell):
     added_error: float = Field(description="The most this adds to a standard error of agreement.")
 
 
-class SizeResult(Tell):
+class SizeResult(ResponseModel):
     """One size of micro-benchmark."""
 
     size: int
@@ -84,14 +84,14 @@ class SizeResult(Tell):
     pairs_sampled: PairsSampled | None = None
 
 
-class Stability(Tell):
+class Stability(ResponseModel):
     """How alike two choices of the same size are."""
 
     size: int
     jaccard: Fraction = Field(description="Overlap of the sets that two fits on the same data choose.")
 
 
-class LineName(Tell):
+class LineName(ResponseModel):
     """One line of `methods`."""
 
     label: str
@@ -110,7 +110,7 @@ class MethodResult(LineName):
     stability: list[Stability] | None = None
 
 
-class Gap(Tell):
+class Gap(ResponseModel):
     """A difference with its 95 % interval, paired over trials and models."""
 
     difference: float | None
@@ -131,7 +131,7 @@ class Other(LineName):
     )
 
 
-class Differences(Tell):
+class Differences(ResponseModel):
     """At one size, the line with the highest agreement and how far the others are from it."""
 
     size: int
@@ -140,7 +140,7 @@ class Differences(Tell):
     others: list[Other]
 
 
-class ClosePair(Tell):
+class ClosePair(ResponseModel):
     """Two models of yours."""
 
     models: list[str] = Field(min_length=2, max_length=2, description="The better one first.")
@@ -148,7 +148,7 @@ class ClosePair(Tell):
     disagreement: Fraction = Field(description="Share of examples on which the two differ.")
 
 
-class OwnPairs(Tell):
+class OwnPairs(ResponseModel):
     """How many pairs of the matrix's models lie closer than can be told apart."""
 
     threshold: Fraction
@@ -157,7 +157,7 @@ class OwnPairs(Tell):
     examples: list[ClosePair] = Field(description="Some of them, neighbours in rank first.")
 
 
-class RandomBeside(Tell):
+class RandomBeside(ResponseModel):
     """Exact random sampling of the same size from the full benchmark."""
 
     mdad: Fraction | None
@@ -174,7 +174,7 @@ class BestTested(RandomBeside):
     size: int
 
 
-class Alternative(Tell):
+class Alternative(ResponseModel):
     """The smallest size of one line that reaches the target."""
 
     method: str
@@ -184,7 +184,7 @@ class Alternative(Tell):
     relied_on_size: int | None
 
 
-class SelectRecommended(Tell):
+class SelectRecommended(ResponseModel):
     """A request to `/select`, but for the matrix."""
 
     method: str
@@ -196,7 +196,7 @@ class SelectRecommended(Tell):
     size: int
 
 
-class Recommendation(Tell):
+class Recommendation(ResponseModel):
     """The smallest micro-benchmark that does what was asked, or why there is none."""
 
     status: Literal["recommended", "use_full_benchmark", "not_reached", "not_enough_models"]
@@ -233,7 +233,7 @@ class Recommendation(Tell):
     caveats: list[str]
 
 
-class MdadData(Tell):
+class MdadData(ResponseModel):
     """What the experiment had to work with."""
 
     models: int
@@ -248,7 +248,7 @@ class MdadData(Tell):
     pairs_sampled: PairsSampled | None = None
 
 
-class GroupSize(Tell):
+class GroupSize(ResponseModel):
     """One size, for a group."""
 
     size: int
@@ -262,7 +262,7 @@ class GroupLine(LineName):
     sizes: list[GroupSize]
 
 
-class Group(Tell):
+class Group(ResponseModel):
     """Which comparisons within a group of similar models each size preserves."""
 
     models: list[str]
@@ -271,7 +271,7 @@ class Group(Tell):
     exact_random: list[GroupSize]
 
 
-class Reliability(Tell):
+class Reliability(ResponseModel):
     """How reliable micro-benchmarks are, of the whole benchmark or of one subtask."""
 
     data: MdadData
@@ -299,14 +299,14 @@ class MdadResult(Reliability):
 JobResult = MdadResult | SelectionResult
 
 
-class PartialJudged(Tell):
+class PartialJudged(ResponseModel):
     """How well a micro-benchmark orders models so far."""
 
     agreement: Fraction | None = Field(description="Share of pairs in their true order.")
     mdad: Fraction | None = Field(description="Minimum detectable accuracy difference; null if not reached.")
 
 
-class PartialSize(Tell):
+class PartialSize(ResponseModel):
     """One size of a method so far."""
 
     size: int
@@ -314,7 +314,7 @@ class PartialSize(Tell):
     new_items: PartialJudged | None
 
 
-class PartialMethod(Tell):
+class PartialMethod(ResponseModel):
     """One method so far."""
 
     label: str
@@ -322,7 +322,7 @@ class PartialMethod(Tell):
     sizes: list[PartialSize]
 
 
-class PartialResult(Tell):
+class PartialResult(ResponseModel):
     """What a running `/mdad` job has found so far."""
 
     trials_done: int

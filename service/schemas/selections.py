@@ -7,10 +7,10 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from service.schemas.base import Tell
+from service.schemas.base import ResponseModel
 
 
-class Chosen(Tell):
+class Chosen(ResponseModel):
     """One chosen example."""
 
     id: str
@@ -18,7 +18,7 @@ class Chosen(Tell):
     subtask: str | None
 
 
-class MatrixRef(Tell):
+class MatrixRef(ResponseModel):
     """The exact data a result was computed from."""
 
     id: str
@@ -26,7 +26,7 @@ class MatrixRef(Tell):
     content_hash: str
 
 
-class CalibrationView(Tell):
+class CalibrationView(ResponseModel):
     """Errors of estimated full scores, measured on models whose full scores are known."""
 
     models: int
@@ -36,7 +36,7 @@ class CalibrationView(Tell):
     measured_on: str
 
 
-class PredictorView(Tell):
+class PredictorView(ResponseModel):
     """A linear predictor of the full score."""
 
     coefficients: list[float]
@@ -44,7 +44,7 @@ class PredictorView(Tell):
     posterior: float = Field(description="Standard deviation it gives its own errors.")
 
 
-class SelectionResult(Tell):
+class SelectionResult(ResponseModel):
     """A micro-benchmark: which examples, and how answers on them become a full score."""
 
     selection_id: str = Field(description="Derived from the request, so the same request gives the same.")
@@ -77,7 +77,7 @@ class SelectionView(SelectionResult):
     created_at: datetime
 
 
-class ExportView(Tell):
+class ExportView(ResponseModel):
     """One way to take the chosen examples to another tool."""
 
     format: str
@@ -97,7 +97,7 @@ class SelectionDetail(SelectionView):
     )
 
 
-class SelectionPage(Tell):
+class SelectionPage(ResponseModel):
     """A page of selections."""
 
     items: list[SelectionView]

@@ -6,21 +6,21 @@ from typing import Literal
 
 from pydantic import Field
 
-from service.schemas.base import Fraction, Interval, Tell
+from service.schemas.base import Fraction, Interval, ResponseModel
 from service.schemas.selections import MatrixRef
 
 Verdict = Literal["pass", "fail", "inconclusive"]
 RankInterval = list[int]
 
 
-class McNemarView(Tell):
+class McNemarView(ResponseModel):
     """McNemar's test on 0/1 scores; both p-values two-sided."""
 
     exact: float
     mid_p: float = Field(description="The one a verdict without a margin rests on.")
 
 
-class FullBenchmarkView(Tell):
+class FullBenchmarkView(ResponseModel):
     """The same runs on all examples of the benchmark."""
 
     difference: float
@@ -30,7 +30,7 @@ class FullBenchmarkView(Tell):
     )
 
 
-class GateView(Tell):
+class GateView(ResponseModel):
     """What this comparison could have found."""
 
     false_alarm_rate: float = Field(description="How often an identical model fails.")
@@ -47,7 +47,7 @@ class GateView(Tell):
     can_fail: bool
 
 
-class EquivalenceView(Tell):
+class EquivalenceView(ResponseModel):
     """Two one-sided tests: equal for all that matters, within the margin."""
 
     margin: float
@@ -58,14 +58,14 @@ class EquivalenceView(Tell):
     equivalent: bool
 
 
-class ClustersView(Tell):
+class ClustersView(ResponseModel):
     """Examples that belong together."""
 
     count: int
     standard_error_ignoring_them: float
 
 
-class RunsView(Tell):
+class RunsView(ResponseModel):
     """What one model's repeated runs say."""
 
     runs: int
@@ -77,21 +77,21 @@ class RunsView(Tell):
     identical: bool
 
 
-class RepeatsView(Tell):
+class RepeatsView(ResponseModel):
     """Both models' runs."""
 
     baseline: RunsView
     candidate: RunsView
 
 
-class FlipsView(Tell):
+class FlipsView(ResponseModel):
     """Examples that changed hands, by id."""
 
     lost: list[str]
     won: list[str]
 
 
-class ComparisonView(Tell):
+class ComparisonView(ResponseModel):
     """A candidate beside the baseline.
 
     `pass`: the interval of the difference lies above −margin; `fail`: below it;
@@ -130,7 +130,7 @@ class ComparisonView(Tell):
     flips: FlipsView
 
 
-class RankedView(Tell):
+class RankedView(ResponseModel):
     """One model's place among those compared."""
 
     model: str
@@ -144,7 +144,7 @@ class RankedView(Tell):
     coverage: float
 
 
-class RankingView(Tell):
+class RankingView(ResponseModel):
     """All of them among each other; everything said holds together at `confidence`."""
 
     confidence: float
@@ -156,7 +156,7 @@ class RankingView(Tell):
     tie_groups: list[list[str]]
 
 
-class DriftView(Tell):
+class DriftView(ResponseModel):
     """Whether a selection still holds for the models that joined its matrix since."""
 
     selection_id: str
@@ -173,7 +173,7 @@ class DriftView(Tell):
     deviation_now: float | None
 
 
-class CompareView(Tell):
+class CompareView(ResponseModel):
     """The answer of `/compare`."""
 
     matrix: MatrixRef
@@ -188,7 +188,7 @@ class CompareView(Tell):
     warnings: list[str] = Field(description="About the answers sent; each comparison has its own.")
 
 
-class SizePowerView(Tell):
+class SizePowerView(ResponseModel):
     """What random examples of one size can tell."""
 
     size: int
@@ -199,7 +199,7 @@ class SizePowerView(Tell):
     can_fail: bool
 
 
-class GroupView(Tell):
+class GroupView(ResponseModel):
     """How often the pairs of the models named disagree."""
 
     median: float
@@ -208,7 +208,7 @@ class GroupView(Tell):
     pairs: int
 
 
-class NearMarginView(Tell):
+class NearMarginView(ResponseModel):
     """How many known pairs lie about as far apart: those that could validate a gate."""
 
     pairs: int
@@ -217,14 +217,14 @@ class NearMarginView(Tell):
     closest_above: float | None
 
 
-class MeasuredSizeView(Tell):
+class MeasuredSizeView(ResponseModel):
     """What a method was measured to tell at one size."""
 
     size: int
     mdad: float | None
 
 
-class MeasuredView(Tell):
+class MeasuredView(ResponseModel):
     """The smallest size at which a method was measured to tell such a difference."""
 
     method: str
@@ -232,7 +232,7 @@ class MeasuredView(Tell):
     by_size: list[MeasuredSizeView]
 
 
-class ThresholdView(Tell):
+class ThresholdView(ResponseModel):
     """How often the threshold is wrong."""
 
     threshold: float
@@ -243,7 +243,7 @@ class ThresholdView(Tell):
     suggested: float = Field(description="Highest threshold a healthy model fails at most 1 % of the time.")
 
 
-class HistoryView(Tell):
+class HistoryView(ResponseModel):
     """What earlier runs say about the threshold."""
 
     runs: int
@@ -256,7 +256,7 @@ class HistoryView(Tell):
     false_fail_wanted: float
 
 
-class PowerView(Tell):
+class PowerView(ResponseModel):
     """How many random examples it takes, and what each size can tell."""
 
     disagreement: float
@@ -280,7 +280,7 @@ class PowerView(Tell):
     history: HistoryView | None
 
 
-class ScoreView(Tell):
+class ScoreView(ResponseModel):
     """What a model would score on the full benchmark, from its answers on the selection."""
 
     model: str
@@ -298,7 +298,7 @@ class ScoreView(Tell):
     warnings: list[str]
 
 
-class ScoresView(Tell):
+class ScoresView(ResponseModel):
     """Full scores estimated from answers on a selection."""
 
     selection_id: str

@@ -6,16 +6,16 @@ from datetime import datetime
 
 from pydantic import Field
 
-from service.schemas.base import Ask, Tell
+from service.schemas.base import RequestModel, ResponseModel
 
 
-class WebhookRequest(Ask):
+class WebhookRequest(RequestModel):
     """Where to tell of the end of jobs."""
 
     url: str = Field(max_length=2000, description="http:// or https://; answered 2xx within five seconds.")
 
 
-class WebhookView(Tell):
+class WebhookView(ResponseModel):
     """An address that is told of the end of every job."""
 
     id: str
@@ -29,14 +29,14 @@ class WebhookSecret(WebhookView):
     secret: str = Field(description="Verify messages with it, by any library of standardwebhooks.com.")
 
 
-class WebhookPage(Tell):
+class WebhookPage(ResponseModel):
     """A page of webhooks, oldest first."""
 
     items: list[WebhookView]
     next_cursor: str | None
 
 
-class DeliveryView(Tell):
+class DeliveryView(ResponseModel):
     """One message, and how it fared."""
 
     id: str = Field(description="The `webhook-id` header: the same at every attempt.")
@@ -48,7 +48,7 @@ class DeliveryView(Tell):
     created_at: datetime
 
 
-class DeliveryList(Tell):
+class DeliveryList(ResponseModel):
     """The newest messages to one address."""
 
     items: list[DeliveryView]
