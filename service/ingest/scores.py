@@ -195,10 +195,10 @@ def _outside(
     for i, j in cells[:SHOWN].tolist():
         place, whose = where.cell(i, j)
         places.append((place, f"score {values[i, j]} ({whose})"))
-    mend = _mend(values if gone is None else values[~gone], values[bad], scale)
+    advice = _mend(values if gone is None else values[~gone], values[bad], scale)
     detail = (
         f"{places[0][0]}: {places[0][1]} is not between 0 and 1{'' if scale is None else ' after scaling'}. "
-        f"{many(len(cells), 'cell')} of this kind. {mend}{where.hint}"
+        f"{many(len(cells), 'cell')} of this kind. {advice}{where.hint}"
     )
     return refuse(detail, "score_out_of_range", places)
 

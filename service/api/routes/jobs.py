@@ -103,8 +103,10 @@ def _no_result(job: JobRecord) -> Conflict:
         why = str(job.error["detail"]) if job.error else "Send the request again to start it anew."
         ended = "was cancelled" if job.status == "cancelled" else f"has {job.status}"
         return Conflict(f"The job {ended} and has no result. {why}", [Fault("", job.status, why)])
-    mend = f"Ask /jobs/{job.id}?wait={MAX_WAIT} until its status is succeeded."
-    return Conflict(f"The job is {job.status}: there is no result yet. {mend}", [Fault("", job.status, mend)])
+    advice = f"Ask /jobs/{job.id}?wait={MAX_WAIT} until its status is succeeded."
+    return Conflict(
+        f"The job is {job.status}: there is no result yet. {advice}", [Fault("", job.status, advice)]
+    )
 
 
 @router.post("/{job_id}/cancel", status_code=202, responses=refusals(404, 409))
