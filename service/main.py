@@ -43,7 +43,7 @@ from service.core.settings import Settings
 from service.jobs.listener import Listener
 from service.jobs.notifier import WorkerNotifier
 from service.store.database import make_engine
-from service.usecases.evaluator_cache import Standings
+from service.usecases.evaluator_cache import EvaluatorCache
 
 
 def create_app(settings: Settings) -> FastAPI:
@@ -106,7 +106,7 @@ def _lifespan(settings: Settings) -> Callable[[FastAPI], contextlib.AbstractAsyn
             make_engine(settings.database_url, pool_size=settings.database_pool, application="tastetest-api"),
             Listener(settings.database_url),
             WorkerNotifier(settings.redis_url),
-            Standings(),
+            EvaluatorCache(),
             Authenticator(settings),
             RateLimiter(settings),
         )

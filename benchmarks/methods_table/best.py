@@ -17,7 +17,7 @@ import numpy as np
 from benchmarks.methods_table.benchmarks import Benchmark
 from service.engine.data.matrix import Matrix
 from service.engine.data.outline import Outline
-from service.engine.experiment.curves import Line
+from service.engine.experiment.curves import Curve
 from service.engine.experiment.estimates import Estimates
 from service.engine.experiment.simulated import Simulated
 from service.engine.planning.plan import Plan, mdad_plan
@@ -57,7 +57,7 @@ class Run:
     answer: dict[str, Any]
 
     @cached_property
-    def lines(self) -> list[Line]:
+    def lines(self) -> list[Curve]:
         left = self.plan.outline.n_examples - self.plan.heldout
         simulated = Simulated.of(self.plan, self.estimates, 0, left, self.plan.heldout)
         return judged_lines(self.matrix, self.plan, simulated, self.plan.sizes, _silent)[0]

@@ -17,7 +17,7 @@ from starlette.datastructures import Headers
 
 from service.core import api_keys
 from service.core.api_keys import SCOPES, Scope
-from service.core.errors import Fault, Forbidden, Unauthenticated
+from service.core.errors import FieldError, Forbidden, Unauthenticated
 from service.core.settings import Settings
 from service.store import keys as stored
 from service.store import workspace_scope
@@ -111,7 +111,7 @@ class Authenticator:
                 f"Without API keys this service answers to local names only, not to {host[:100]!r};"
                 " make a key, or name it in TASTETEST_HOSTS."
             )
-            raise Forbidden(message, [Fault("header/host", "unknown_host", message)])
+            raise Forbidden(message, [FieldError("header/host", "unknown_host", message)])
 
     def _refuse_other_sites(self, method: str, headers: Headers) -> None:
         if method in SAFE:
@@ -120,7 +120,7 @@ class Authenticator:
         from_here = origin is None or self._own(origin, headers.get("host", ""))
         if site not in (None, "none", "same-origin") or not from_here:
             message = "A page of another site may not do this in your name; send the key as a Bearer token."
-            raise Forbidden(message, [Fault("header/origin", "cross_site", message)])
+            raise Forbidden(message, [FieldError("header/origin", "cross_site", message)])
 
     def _own(self, origin: str, host: str) -> bool:
         asked = origin.partition("://")[2].lower()
@@ -138,7 +138,7 @@ def check(caller: Caller, needed: Scope) -> None:
     if needed not in caller.scopes:
         held = ", ".join(sorted(caller.scopes))
         message = f"This needs a key with the scope {needed!r}; the one sent has: {held}."
-        raise Forbidden(message, [Fault("header/authorization", "missing_scope", message)])
+        raise Forbidden(message, [FieldError("header/authorization", "missing_scope", message)])
 
 
 def any_key(engine: Engine) -> bool:

@@ -14,7 +14,7 @@ from service.core.settings import Settings
 from service.jobs.listener import Listener
 from service.jobs.notifier import WorkerNotifier
 from service.store import workspace_scope
-from service.usecases.evaluator_cache import Standings
+from service.usecases.evaluator_cache import EvaluatorCache
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class AppContext:
     everywhere: Engine
     listener: Listener
     notifier: WorkerNotifier
-    evaluators: Standings
+    evaluators: EvaluatorCache
     authenticator: Authenticator
     rate_limiter: RateLimiter
     workspace: str = workspace_scope.NOBODY

@@ -16,7 +16,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from service.api.authenticator import Caller
-from service.core.errors import Fault, TooManyRequests
+from service.core.errors import FieldError, TooManyRequests
 from service.core.settings import Settings
 
 log = structlog.get_logger(__name__)
@@ -74,7 +74,7 @@ class RateLimiter:
             ("RateLimit-Policy", f'"requests";q={self._most};w=60'),
             ("RateLimit", f'"requests";r=0;t={wait}'),
         )
-        return TooManyRequests(message, [Fault("", "too_many_requests", message)], headers)
+        return TooManyRequests(message, [FieldError("", "too_many_requests", message)], headers)
 
 
 def _storage(redis_url: str) -> RedisStorage:

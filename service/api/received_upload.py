@@ -13,7 +13,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData, UploadFile
 
 from service.api import strict_json
-from service.core.errors import Fault, InvalidRequest, InvalidUpload
+from service.core.errors import FieldError, InvalidRequest, InvalidUpload
 from service.core.settings import Settings
 from service.ingest import Limits, Options
 
@@ -86,7 +86,7 @@ def _the_file(form: FormData) -> UploadFile:
         found = ", ".join(repr(name) for name, _ in files) or "none"
         raise InvalidUpload(
             f"A multipart upload has exactly one file part, called 'file'; found {found}.",
-            [Fault("form/file", "one_file", "Send one part called 'file', with a filename.")],
+            [FieldError("form/file", "one_file", "Send one part called 'file', with a filename.")],
         )
     return files[0][1]
 
@@ -98,7 +98,7 @@ def _fields(form: FormData, query: Mapping[str, str]) -> dict[str, str]:
             continue
         if fields.setdefault(name, value) != value or query.get(name, value) != value:
             message = f"{name!r} is given twice with different values; keep one."
-            raise InvalidRequest(message, [Fault(f"form/{name}", "repeated", message)])
+            raise InvalidRequest(message, [FieldError(f"form/{name}", "repeated", message)])
     return fields
 
 
@@ -106,12 +106,12 @@ def _checked(file: BinaryIO, filename: str | None, fields: Mapping[str, str], pl
     if file.seek(0, 2) == 0:
         raise InvalidUpload(
             "The upload is empty; send the file's bytes as the body, or as the multipart part 'file'.",
-            [Fault("", "empty_body", "No bytes were sent.")],
+            [FieldError("", "empty_body", "No bytes were sent.")],
         )
     file.seek(0)
     for field, text in fields.items():
         if flaw := strict_json.text_flaw(text):
-            raise InvalidRequest(f"{field}: {flaw[1]}", [Fault(f"{place}/{field}", *flaw)])
+            raise InvalidRequest(f"{field}: {flaw[1]}", [FieldError(f"{place}/{field}", *flaw)])
     texts = {field: text for field, text in fields.items() if field != "name"}
     return Received(file, filename, _name(fields.get("name"), filename, place), _options(texts, place))
 
@@ -121,7 +121,7 @@ def _name(given: str | None, filename: str | None, place: str) -> str:
         return filename[:MAX_NAME] if filename and not strict_json.text_flaw(filename) else "unnamed"
     if not given.strip() or len(given) > MAX_NAME:
         message = f"A name has 1 to {MAX_NAME} characters."
-        raise InvalidRequest(f"name: {message}", [Fault(f"{place}/name", "name_length", message)])
+        raise InvalidRequest(f"name: {message}", [FieldError(f"{place}/name", "name_length", message)])
     return given
 
 

@@ -17,7 +17,7 @@ from starlette.exceptions import HTTPException
 
 from service.api import authenticator, strict_json
 from service.core.api_keys import Scope
-from service.core.errors import Fault, InvalidRequest, TooLarge, UnsupportedMedia
+from service.core.errors import FieldError, InvalidRequest, TooLarge, UnsupportedMedia
 
 JSON_TYPE = re.compile(r"application/([a-z0-9.\-]+\+)?json")
 MAX_JSON_BYTES = 32 * 1024 * 1024
@@ -106,7 +106,7 @@ async def _parsed(request: Request) -> Request:
     raw = await _read(request)
     if not raw:
         raise InvalidRequest(
-            "The body is empty; send a JSON object.", [Fault("", "empty_body", "Send a JSON object.")]
+            "The body is empty; send a JSON object.", [FieldError("", "empty_body", "Send a JSON object.")]
         )
     content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if not JSON_TYPE.fullmatch(content_type):
@@ -125,7 +125,7 @@ async def _read(request: Request) -> bytes:
             limit = f"{MAX_JSON_BYTES:,} bytes"
             raise TooLarge(
                 f"A JSON request here has at most {limit}; results of models are sent to /matrices.",
-                [Fault("", "body_too_large", f"At most {limit}.")],
+                [FieldError("", "body_too_large", f"At most {limit}.")],
             )
     return bytes(chunks)
 
@@ -137,11 +137,13 @@ def _check_query(request: Request, known: frozenset[str]) -> None:
     for name, count in Counter(name for name, _ in request.query_params.multi_items()).items():
         if name not in known:
             offered = ", ".join(sorted(known)) or "none"
-            faults.append(Fault(f"query/{name}", "extra_forbidden", f"No such parameter; known: {offered}."))
+            faults.append(
+                FieldError(f"query/{name}", "extra_forbidden", f"No such parameter; known: {offered}.")
+            )
         elif count > 1:
-            faults.append(Fault(f"query/{name}", "repeated", "Given more than once; keep one."))
+            faults.append(FieldError(f"query/{name}", "repeated", "Given more than once; keep one."))
         elif flaw := strict_json.text_flaw(request.query_params[name]):
-            faults.append(Fault(f"query/{name}", *flaw))
+            faults.append(FieldError(f"query/{name}", *flaw))
     _refuse(faults)
 
 
@@ -151,13 +153,13 @@ def _check_path(request: Request) -> None:
         raise HTTPException(404)
     _refuse(
         [
-            Fault(f"path/{name}", *flaw)
+            FieldError(f"path/{name}", *flaw)
             for name, value in request.path_params.items()
             if (flaw := strict_json.text_flaw(value))
         ]
     )
 
 
-def _refuse(faults: list[Fault]) -> None:
+def _refuse(faults: list[FieldError]) -> None:
     if faults:
         raise InvalidRequest("; ".join(f"{f.pointer}: {f.message}" for f in faults), faults)

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from service.core.errors import Fault, InvalidRequest
+from service.core.errors import FieldError, InvalidRequest
 
 NUL_MEND = "Text cannot hold the character U+0000; remove it."
 
@@ -135,4 +135,4 @@ def _escaped(key: str) -> str:
 
 def _refusal(pointer: str, code: str, message: str) -> InvalidRequest:
     place = f"{pointer}: " if pointer else ""
-    return InvalidRequest(f"{place}{message}", [Fault(pointer, code, message)])
+    return InvalidRequest(f"{place}{message}", [FieldError(pointer, code, message)])

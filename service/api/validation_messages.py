@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from functools import cache
 from typing import Any
 
-from service.core.errors import Fault
+from service.core.errors import FieldError
 from service.schemas.base import RequestModel
 
 MESSAGES = {
@@ -40,7 +40,7 @@ LONGEST = 50
 """Longer names are no misspelt fields."""
 
 
-def faults_of(errors: Sequence[Any], body: object) -> tuple[Fault, ...]:
+def faults_of(errors: Sequence[Any], body: object) -> tuple[FieldError, ...]:
     """One fault a validation error, in the order pydantic found them, without repeats."""
     return tuple(dict.fromkeys(_fault(error, body) for error in errors))
 
@@ -68,8 +68,8 @@ def pointer(location: Sequence[str | int], body: object) -> str:
     return "".join(f"/{step}" for step in kept)
 
 
-def _fault(error: Mapping[str, Any], body: object) -> Fault:
-    return Fault(pointer(error["loc"], body), str(error["type"]), _message(error))
+def _fault(error: Mapping[str, Any], body: object) -> FieldError:
+    return FieldError(pointer(error["loc"], body), str(error["type"]), _message(error))
 
 
 def _message(error: Mapping[str, Any]) -> str:

@@ -27,7 +27,7 @@ from typing import ClassVar
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class FieldError:
     """One offending place: a JSON pointer or a name like `row 7, column 'gpt-4'`, a code, a sentence."""
 
     pointer: str
@@ -43,7 +43,7 @@ class Problem(Exception):
     title: ClassVar[str] = "Something went wrong inside the service"
 
     def __init__(
-        self, detail: str, faults: Sequence[Fault] = (), headers: Sequence[tuple[str, str]] = ()
+        self, detail: str, faults: Sequence[FieldError] = (), headers: Sequence[tuple[str, str]] = ()
     ) -> None:
         super().__init__(detail)
         self.detail = detail

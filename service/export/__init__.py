@@ -4,7 +4,7 @@
 >>> form.write(choice), form.command(choice)
 """
 
-from service.export.registry import FORMATS, TOOLS, Format
-from service.export.selection import Cannot, Choice, Example
+from service.export.registry import FORMATS, TOOLS, ExportFormat
+from service.export.selection import Example, ExportedSelection, ExportError
 
-__all__ = ["FORMATS", "TOOLS", "Cannot", "Choice", "Example", "Format"]
+__all__ = ["FORMATS", "TOOLS", "ExportError", "ExportedSelection", "Example", "ExportFormat"]

@@ -13,7 +13,7 @@ import shlex
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
-from service.export.selection import Cannot, Choice
+from service.export.selection import ExportedSelection, ExportError
 
 LONGEST = 100_000
 """Bytes of an argument; the kernel's limit is 131,072."""
@@ -23,7 +23,7 @@ _COMMA = "[+--]"
 _SPECIAL = re.compile(r"[*?\[]|^\s+|\s+$")
 
 
-def write(choice: Choice) -> str:
+def write(choice: ExportedSelection) -> str:
     """Patterns by comma, on one line unless an id has several."""
     found = _by_task(choice)
     patterns = []
@@ -36,7 +36,7 @@ def write(choice: Choice) -> str:
     return ",".join(patterns) + "\n"
 
 
-def command(choice: Choice, filename: str) -> str:
+def command(choice: ExportedSelection, filename: str) -> str:
     """To be completed by the model and whatever else the full runs had."""
     tasks = list(_by_task(choice))
     if len(write(choice).encode()) <= LONGEST:
@@ -46,7 +46,7 @@ def command(choice: Choice, filename: str) -> str:
     return f"python -c {shlex.quote(script)}"
 
 
-def _by_task(choice: Choice) -> dict[str, list[str]]:
+def _by_task(choice: ExportedSelection) -> dict[str, list[str]]:
     return choice.by_task("inspect", "Inspect", "its .eval or .json logs")
 
 
@@ -61,7 +61,7 @@ def _pattern(sample: str, known: Sequence[str]) -> str:
     if pattern != sample:
         other = next((name for name in known if name != sample and fnmatchcase(name, pattern)), None)
         if other is not None:
-            raise Cannot(
+            raise ExportError(
                 f"Inspect's --sample-id cannot tell {sample!r} from {other!r}: commas separate its ids"
             )
     return pattern

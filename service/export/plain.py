@@ -6,29 +6,29 @@ import json
 from dataclasses import asdict
 
 from service.core.spreadsheet_csv import to_csv
-from service.export.selection import Cannot, Choice
+from service.export.selection import ExportedSelection, ExportError
 
 
-def ids(choice: Choice) -> str:
+def ids(choice: ExportedSelection) -> str:
     """One id a line, for scripts.
 
     Raises
     ------
-    Cannot
+    ExportError
         An id has a line break: who reads the lines would take it for two.
     """
     for example in choice.examples:
         if len(example.id.splitlines()) > 1:
-            raise Cannot(f"Example {example.id!r} has a line break in its id; take csv or json")
+            raise ExportError(f"Example {example.id!r} has a line break in its id; take csv or json")
     return "".join(f"{example.id}\n" for example in choice.examples)
 
 
-def csv(choice: Choice) -> str:
+def csv(choice: ExportedSelection) -> str:
     """Ids with weights, for spreadsheets: text that would start a formula is led in by an apostrophe."""
     return to_csv([("id", "weight", "subtask"), *((e.id, e.weight, e.subtask) for e in choice.examples)])
 
 
-def as_json(choice: Choice) -> str:
+def as_json(choice: ExportedSelection) -> str:
     """Everything known of the chosen examples."""
     told = {
         "selection_id": choice.id,

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 
-class Cannot(Exception):
+class ExportError(Exception):
     """No such export of a selection; the message says why, and what to do."""
 
 
@@ -28,7 +28,7 @@ class Example:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ExportedSelection:
     """A selection on its way out.
 
     Attributes
@@ -59,16 +59,16 @@ class Choice:
 
         Raises
         ------
-        Cannot
+        ExportError
             The examples did not come from this tool, or a task's name would be an option of its command.
         """
         if self.tool is None:
-            raise Cannot(
+            raise ExportError(
                 f"what {title} calls these examples is not known, since no log of its own named them; upload "
                 f"{logs} as they are: of all models to a new matrix, or of one with PUT to this one"
             )
         if self.tool != tool:
-            raise Cannot(
+            raise ExportError(
                 f"these examples were run by {self.tool}, not by {tool}; format=json has their ids there"
             )
         found: dict[str, list[str]] = {}
@@ -76,5 +76,5 @@ class Choice:
             found.setdefault(str(example.task), []).append(str(example.native_id))
         option = next((task for task in found if task.startswith("-")), None)
         if option is not None:
-            raise Cannot(f"{title} would take the task {option!r} for an option of its own")
+            raise ExportError(f"{title} would take the task {option!r} for an option of its own")
         return dict(sorted(found.items()))

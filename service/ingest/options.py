@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, TypeVar
 
-from service.core.errors import Fault, InvalidRequest
+from service.core.errors import FieldError, InvalidRequest
 
 Orientation = Literal["models_as_rows", "models_as_columns"]
 Missing = Literal["keep", "reject", "zero"]
@@ -79,12 +79,12 @@ class Options:
             A field is unknown or its value is; every such field is named.
         """
         values: dict[str, Any] = {}
-        faults: list[Fault] = []
+        faults: list[FieldError] = []
         for name, text in texts.items():
             try:
                 values[name] = _parser(name)(text)
             except ValueError as error:
-                faults.append(Fault(f"/{name}", "invalid_option", str(error)))
+                faults.append(FieldError(f"/{name}", "invalid_option", str(error)))
         if faults:
             raise InvalidRequest("; ".join(f.message for f in faults), faults)
         return cls(**values)

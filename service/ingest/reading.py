@@ -46,7 +46,7 @@ def read_files(sent: Sequence[tuple[str, BinaryIO]], *, options: Options, limits
     return finish(grid, form.name, options, limits)
 
 
-def _grid(form: registry.Format, files: Sequence[File], context: Context) -> Grid:
+def _grid(form: registry.UploadFormat, files: Sequence[File], context: Context) -> Grid:
     if len(files) == 1:
         found = form.read(files[0], context)
         if isinstance(found, Grid):
@@ -56,7 +56,7 @@ def _grid(form: registry.Format, files: Sequence[File], context: Context) -> Gri
     return assemble(_blocks(form, files, context), form.name, context)
 
 
-def _blocks(form: registry.Format, files: Sequence[File], context: Context) -> Iterator[Block]:
+def _blocks(form: registry.UploadFormat, files: Sequence[File], context: Context) -> Iterator[Block]:
     for file in files:
         found = form.read(file, context)
         if isinstance(found, Grid):

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from service.core.errors import Fault, InvalidUpload
+from service.core.errors import FieldError, InvalidUpload
 
 SHOWN = 5
 
 
 def refuse(detail: str, code: str, places: Iterable[tuple[str, str]] = ()) -> InvalidUpload:
     """The problem to raise: what is wrong and how to mend it, and each (pointer, message) known."""
-    return InvalidUpload(detail, [Fault(p, code, m) for p, m in places] or [Fault("", code, detail)])
+    return InvalidUpload(
+        detail, [FieldError(p, code, m) for p, m in places] or [FieldError("", code, detail)]
+    )
 
 
 def many(n: int, noun: str) -> str:

@@ -6,7 +6,7 @@ import posixpath
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from service.core.errors import Fault, InvalidRequest, UnsupportedMedia
+from service.core.errors import FieldError, InvalidRequest, UnsupportedMedia
 from service.ingest.context import Context
 from service.ingest.detect_format import Head
 from service.ingest.readers import (
@@ -40,7 +40,7 @@ Reader = Callable[[File, Context], Grid | Iterable[Block]]
 
 
 @dataclass(frozen=True, slots=True)
-class Format:
+class UploadFormat:
     """One format: its name in `format=`, its signature, its reader."""
 
     name: str
@@ -49,7 +49,7 @@ class Format:
 
 
 @dataclass(frozen=True, slots=True)
-class Aside:
+class ExcludedFile:
     """A file known to hold no answers: of use beside others, refused with this reason alone."""
 
     matches: Callable[[Head], bool]
@@ -60,56 +60,60 @@ def _is_schema(head: Head) -> bool:
     return head.shape == "object" and head.has("$schema")
 
 
-FORMATS: tuple[Format, ...] = (
-    Format("inspect", inspect_log.matches, inspect_log.read),
-    Format("lm_eval", lm_eval.matches, lm_eval.read),
-    Format("helm", helm.matches, helm.read),
-    Format("lighteval", lighteval.matches, lighteval.read),
-    Format("every_eval_ever", every_eval_ever.matches, every_eval_ever.read),
-    Format("openai_evals", openai_evals.matches, openai_evals.read),
-    Format("evalplus", evalplus.matches, evalplus.read),
-    Format("swe_bench", swe_bench.matches, swe_bench.read),
-    Format("livecodebench", livecodebench.matches, livecodebench.read),
-    Format("promptfoo", promptfoo.matches, promptfoo.read),
-    Format("alpaca_eval", alpaca_eval.matches, alpaca_eval.read),
-    Format("terminal_bench", terminal_bench.matches, terminal_bench.read),
-    Format("bfcl", bfcl.matches, bfcl.read),
-    Format("py_irt", json_lines.matches_py_irt, json_lines.read_py_irt),
-    Format("npz", npz.matches, npz.read),
-    Format("npy", npy.matches, npy.read),
-    Format("parquet", parquet.matches, parquet.read),
-    Format("jsonl", json_lines.matches, json_lines.read),
-    Format("json", json_document.matches, json_document.read),
-    Format("csv", csv_table.matches, csv_table.read),
+FORMATS: tuple[UploadFormat, ...] = (
+    UploadFormat("inspect", inspect_log.matches, inspect_log.read),
+    UploadFormat("lm_eval", lm_eval.matches, lm_eval.read),
+    UploadFormat("helm", helm.matches, helm.read),
+    UploadFormat("lighteval", lighteval.matches, lighteval.read),
+    UploadFormat("every_eval_ever", every_eval_ever.matches, every_eval_ever.read),
+    UploadFormat("openai_evals", openai_evals.matches, openai_evals.read),
+    UploadFormat("evalplus", evalplus.matches, evalplus.read),
+    UploadFormat("swe_bench", swe_bench.matches, swe_bench.read),
+    UploadFormat("livecodebench", livecodebench.matches, livecodebench.read),
+    UploadFormat("promptfoo", promptfoo.matches, promptfoo.read),
+    UploadFormat("alpaca_eval", alpaca_eval.matches, alpaca_eval.read),
+    UploadFormat("terminal_bench", terminal_bench.matches, terminal_bench.read),
+    UploadFormat("bfcl", bfcl.matches, bfcl.read),
+    UploadFormat("py_irt", json_lines.matches_py_irt, json_lines.read_py_irt),
+    UploadFormat("npz", npz.matches, npz.read),
+    UploadFormat("npy", npy.matches, npy.read),
+    UploadFormat("parquet", parquet.matches, parquet.read),
+    UploadFormat("jsonl", json_lines.matches, json_lines.read),
+    UploadFormat("json", json_document.matches, json_document.read),
+    UploadFormat("csv", csv_table.matches, csv_table.read),
 )
 """In order of recognition: a tool's own signature before the plain container."""
 
 CONTAINERS = frozenset({"py_irt", "npz", "npy", "parquet", "jsonl", "json", "csv"})
 """Formats of no tool: beside a tool's logs, such files are its other output."""
 
-ASIDE: tuple[Aside, ...] = (
-    Aside(
+ASIDE: tuple[ExcludedFile, ...] = (
+    ExcludedFile(
         lm_eval_results.matches,
         "holds lm-eval's aggregates only; send the samples_*.jsonl files that --log_samples writes",
     ),
-    Aside(helm.is_aside, "is a HELM file without scores; send per_instance_stats.json, this beside it"),
-    Aside(
+    ExcludedFile(
+        helm.is_aside, "is a HELM file without scores; send per_instance_stats.json, this beside it"
+    ),
+    ExcludedFile(
         every_eval_ever.is_aside,
         "holds aggregates only; send the instance-level JSON lines, this beside them",
     ),
-    Aside(terminal_bench.is_aside, "holds a run's metadata only; send results.json, this beside it"),
-    Aside(lighteval.is_aside, "holds lighteval's aggregates only; send the details_*.parquet files"),
-    Aside(evalplus.is_aside, "holds problems or solutions without verdicts; send the *_eval_results.json"),
-    Aside(
+    ExcludedFile(terminal_bench.is_aside, "holds a run's metadata only; send results.json, this beside it"),
+    ExcludedFile(lighteval.is_aside, "holds lighteval's aggregates only; send the details_*.parquet files"),
+    ExcludedFile(
+        evalplus.is_aside, "holds problems or solutions without verdicts; send the *_eval_results.json"
+    ),
+    ExcludedFile(
         promptfoo.is_aside,
         "is promptfoo's CSV, which repeats its column names; send the JSON that -o out.json writes",
     ),
-    Aside(_is_schema, "is a JSON schema; send the data it describes"),
+    ExcludedFile(_is_schema, "is a JSON schema; send the data it describes"),
 )
 NAMES = tuple(f.name for f in FORMATS)
 
 
-def choose(context: Context) -> tuple[Format, list[File]]:
+def choose(context: Context) -> tuple[UploadFormat, list[File]]:
     """The format of an upload and the files in it that hold answers.
 
     Raises
@@ -143,14 +147,14 @@ def choose(context: Context) -> tuple[Format, list[File]]:
 
 def _only(
     found: dict[str, list[File]], unknown: Sequence[File], reasons: Sequence[str], context: Context
-) -> tuple[Format, list[File]]:
+) -> tuple[UploadFormat, list[File]]:
     if not found and reasons:
         raise refuse(reasons[0], "no_answers", [("", reason) for reason in reasons[:20]])
     if not found:
         names = listed([file.name for file in unknown])
         detail = f"{names}: in no format this service knows ({', '.join(NAMES)}); convert it, or send format="
         raise UnsupportedMedia(
-            detail, [Fault(file.name, "unknown_format", "not recognised") for file in unknown[:20]]
+            detail, [FieldError(file.name, "unknown_format", "not recognised") for file in unknown[:20]]
         )
     tools = {name: files for name, files in found.items() if name not in CONTAINERS}
     if tools and len(found) > 1:
@@ -172,12 +176,12 @@ def _only(
     return _forced(name), files
 
 
-def _forced(name: str) -> Format:
+def _forced(name: str) -> UploadFormat:
     for form in FORMATS:
         if form.name == name:
             return form
     detail = f"there is no format {name!r}; the formats are {', '.join(NAMES)}"
-    raise InvalidRequest(detail, [Fault("/format", "unknown_format", detail)])
+    raise InvalidRequest(detail, [FieldError("/format", "unknown_format", detail)])
 
 
 def _is_junk(name: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from service.core.errors import Fault, TooLarge
+from service.core.errors import FieldError, TooLarge
 from service.engine.data.matrix import Matrix, order
 from service.ingest import warnings as look
 from service.ingest.options import Limits, Options
@@ -111,7 +111,7 @@ def _check_size(grid: Grid, limits: Limits) -> None:
                 f"the upload has {size:,} {name}, and this service accepts {most:,};"
                 f" send fewer, or have TASTETEST_MAX_{name.upper()} raised"
             )
-            raise TooLarge(detail, [Fault(name, "too_many", f"{size:,}")])
+            raise TooLarge(detail, [FieldError(name, "too_many", f"{size:,}")])
     if not n_models or not n_examples:
         raise refuse("the upload holds no scores; send at least one model and one example", "no_rows")
 

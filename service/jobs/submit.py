@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from service.core import tracing
-from service.core.errors import Conflict, Fault, TooManyJobs
+from service.core.errors import Conflict, FieldError, TooManyJobs
 from service.core.settings import get_settings
 from service.jobs import broker
 from service.jobs.canonical_json import canonical_json
@@ -82,7 +82,7 @@ def _too_many(unfinished: int, most: int) -> TooManyJobs:
         f"{unfinished:,} jobs of this workspace are queued or running, and at most {most:,} may be;"
         " wait until some have ended, or cancel some."
     )
-    return TooManyJobs(message, [Fault("", "too_many_jobs", message)], [("Retry-After", "30")])
+    return TooManyJobs(message, [FieldError("", "too_many_jobs", message)], [("Retry-After", "30")])
 
 
 def request_hash(kind: str, settings: Mapping[str, Any], matrix: MatrixRecord) -> str:

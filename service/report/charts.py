@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from service.report.scales import Scale, spread
 from service.report.svg import element, path, shortened
-from service.report.theme import Look, mark
+from service.report.theme import ThemeStyle, mark
 
 LINE_HEIGHT = 17
 LABEL_COLUMNS = 21
@@ -57,7 +57,7 @@ class Series:
     """Points joined by a line, by ascending x."""
 
     label: str
-    look: Look
+    look: ThemeStyle
     points: tuple[Point, ...]
     bold: bool = False
 

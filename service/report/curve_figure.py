@@ -10,7 +10,7 @@ from scipy.optimize import isotonic_regression
 
 from service.report import formatting
 from service.report.charts import Axes, Panel
-from service.report.curves import Judged, Line, Result, lines, truths
+from service.report.curves import Judged, PlottedCurve, Result, plotted_curves, truths
 from service.report.formatting import TRUTHS, count
 from service.report.scales import Scale, ceiling, ticks
 from service.report.svg import element, path, shortened
@@ -34,9 +34,9 @@ def curve_panels(result: Result) -> list[Panel]:
     return [_panel(result, line, size, truth, one, widest) for truth, one in drawn]
 
 
-def shown(result: Result) -> tuple[Line, int] | None:
+def shown(result: Result) -> tuple[PlottedCurve, int] | None:
     """The recommended line and size, else the best tested, else the largest of the first that ran."""
-    found = lines(result)
+    found = plotted_curves(result)
     advice = result["recommendation"]
     for pick in filter(None, (advice, advice["best_tested"])):
         for line in found:
@@ -53,7 +53,7 @@ def _interesting(judged: Judged) -> float:
     return min(last, max(SPAN * float(judged["mdad"]), 0.05))
 
 
-def _panel(result: Result, line: Line, size: int, truth: str, judged: Judged, widest: float) -> Panel:
+def _panel(result: Result, line: PlottedCurve, size: int, truth: str, judged: Judged, widest: float) -> Panel:
     probability = result["settings"]["probability"]
     right = max(ceiling(widest), 0.05)
     x = Scale(0, right, LEFT, WIDTH - RIGHT)

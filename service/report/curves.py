@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from service.report.theme import Look, look
+from service.report.theme import ThemeStyle, look
 
 Result = Mapping[str, Any]
 Judged = Mapping[str, Any]
@@ -15,11 +15,11 @@ TRUTHS = ("same_items", "new_items")
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class PlottedCurve:
     """One method, and number of source models where there are several, of a result."""
 
     label: str
-    look: Look
+    look: ThemeStyle
     method: Mapping[str, Any]
     chosen: bool = False
 
@@ -36,7 +36,7 @@ class Line:
                 yield entry["size"], entry[truth]
 
 
-def lines(result: Result) -> list[Line]:
+def plotted_curves(result: Result) -> list[PlottedCurve]:
     """All lines that ran, in the order of the result; looks are theirs for good."""
     labels = Counter(method["label"] for method in result["methods"])
     found = []
@@ -44,7 +44,7 @@ def lines(result: Result) -> list[Line]:
         label = method["label"]
         if labels[label] > 1:
             label = f"{label}, {method['source_models']} sources"
-        line = Line(label, look(number), method)
+        line = PlottedCurve(label, look(number), method)
         line = replace(line, chosen=line.is_at(result["recommendation"]))
         if any(list(line.judged(truth)) for truth in TRUTHS):
             found.append(line)
@@ -53,5 +53,5 @@ def lines(result: Result) -> list[Line]:
 
 def truths(result: Result) -> list[str]:
     """Which truths the result judges by."""
-    found = lines(result)
+    found = plotted_curves(result)
     return [truth for truth in TRUTHS if any(list(line.judged(truth)) for line in found)]

@@ -39,7 +39,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Doubt:
+class SuspectLabel:
     """An example that better models get wrong more often."""
 
     id: str
@@ -48,10 +48,10 @@ class Doubt:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class MatrixSummary:
     """What a first look at the cells shows."""
 
-    doubtful: Sequence[Doubt]
+    doubtful: Sequence[SuspectLabel]
     identical: Sequence[Sequence[str]]
     subtasks: Sequence[summary.Subtask]
     why_no_doubts: str | None
@@ -59,7 +59,7 @@ class Look:
 
 def matrix_page(record: MatrixRecord, models: Iterable[ModelRecord], matrix: Matrix) -> str:
     """The page as HTML."""
-    look = look_at(matrix)
+    look = summarise_matrix(matrix)
     rows, scale = _model_rows(models)
     return render(
         "matrix.html",
@@ -72,17 +72,17 @@ def matrix_page(record: MatrixRecord, models: Iterable[ModelRecord], matrix: Mat
     )
 
 
-def look_at(matrix: Matrix) -> Look:
+def summarise_matrix(matrix: Matrix) -> MatrixSummary:
     """Doubtful examples, identical models and subtasks."""
     means, correlations = summary.difficulty(matrix), item_rest(matrix)
     found = [
-        Doubt(matrix.examples[j], float(correlations[j]), float(means[j]))
+        SuspectLabel(matrix.examples[j], float(correlations[j]), float(means[j]))
         for j in doubtful(matrix, correlations)
     ]
     why = None
     if len(matrix.models) < LEAST_MODELS:
         why = f"Fewer than {LEAST_MODELS} models cannot show which examples are mislabelled."
-    return Look(found, summary.identical_models(matrix), summary.subtasks(matrix), why)
+    return MatrixSummary(found, summary.identical_models(matrix), summary.subtasks(matrix), why)
 
 
 def _model_rows(models: Iterable[ModelRecord]) -> tuple[list[Row], Scale]:

@@ -8,10 +8,10 @@ from markupsafe import Markup
 
 from service.report import charts, formatting
 from service.report.charts import Axes, Panel, Point, Series
-from service.report.curves import TRUTHS, Judged, Line, Result, lines, truths
+from service.report.curves import TRUTHS, Judged, PlottedCurve, Result, plotted_curves, truths
 from service.report.scales import Scale, ceiling, ticks
 from service.report.svg import element, path, shortened
-from service.report.theme import Look
+from service.report.theme import ThemeStyle
 
 Reader = Callable[[int, Judged], Point]
 
@@ -30,7 +30,7 @@ def mdad_panels(result: Result) -> list[Panel]:
 def method_panels(result: Result) -> list[Panel]:
     """Each method on its own: MDAD with interval on same and new items, beside exact random; and a key."""
     scale = _mdad_scale(result)
-    panels = [_single(result, line, scale) for line in lines(result)]
+    panels = [_single(result, line, scale) for line in plotted_curves(result)]
     return [*panels, _key(result)] if panels else []
 
 
@@ -48,7 +48,7 @@ def series_of(result: Result, truth: str, read: Reader) -> list[Series]:
             tuple(read(size, judged) for size, judged in line.judged(truth)),
             line.chosen,
         )
-        for line in lines(result)
+        for line in plotted_curves(result)
     ]
     return [one for one in found if one.points]
 
@@ -72,12 +72,12 @@ def _overview(result: Result, truth: str) -> Panel:
     return Panel(title, _told(series, "MDAD"), WIDTH, height, Markup("").join(body))
 
 
-def _single(result: Result, line: Line, scale: Scale) -> Panel:
+def _single(result: Result, line: PlottedCurve, scale: Scale) -> Panel:
     width, height = SMALL
     axes = _mdad_axes(result, Scale(0, 0, 42, width - 14), (height - 46, 46), scale)
     drawn = []
     for truth in truths(result):
-        appearance = Look(line.look.colour, line.look.mark, SINGLE_DASH[truth])
+        appearance = ThemeStyle(line.look.colour, line.look.mark, SINGLE_DASH[truth])
         points = tuple(_mdad_point(size, judged) for size, judged in line.judged(truth))
         drawn.append(Series(formatting.TRUTHS[truth], appearance, points))
     body = [
@@ -155,7 +155,7 @@ def _mdad_scale(result: Result) -> Scale:
     """Logarithmic, from half a point or less to the next round value above the largest."""
     values = [
         judged["mdad"]
-        for line in lines(result)
+        for line in plotted_curves(result)
         for truth in TRUTHS
         for _, judged in line.judged(truth)
         if judged["mdad"] is not None
@@ -211,7 +211,7 @@ def _random_line(result: Result, axes: Axes) -> Markup:
 def _halo(result: Result, truth: str, axes: Axes) -> Markup:
     """A ring around the recommended size, on the truth it was chosen by."""
     size = result["recommendation"]["size"]
-    chosen = [dict(line.judged(truth)).get(size) for line in lines(result) if line.chosen]
+    chosen = [dict(line.judged(truth)).get(size) for line in plotted_curves(result) if line.chosen]
     if truth != result["settings"]["truth"] or not chosen or not chosen[0] or chosen[0]["mdad"] is None:
         return Markup("")
     return element("circle", cx=axes.x(size), cy=axes.y(chosen[0]["mdad"]), r=11, class_="halo")

@@ -29,7 +29,7 @@ _DASHES = (None, "7 3", "2 3", "9 3 2 3", "5 2", "12 4", "1 4")
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class ThemeStyle:
     """How one series is drawn: its class names its colour."""
 
     colour: str
@@ -37,9 +37,9 @@ class Look:
     dash: str | None
 
 
-def look(number: int) -> Look:
+def look(number: int) -> ThemeStyle:
     """Of the series with this number; the first 56 differ in mark and dash alone."""
-    return Look(
+    return ThemeStyle(
         f"s{number % COLOURS}", number % len(_MARKS), _DASHES[(number + number // len(_MARKS)) % len(_DASHES)]
     )
 

@@ -51,7 +51,7 @@ class GroupAgreement(ResponseModel):
     interval_reason: str | None = Field(None, description="Why an interval or an end of one is wanting.")
 
 
-class Judged(GroupAgreement):
+class AgreementView(GroupAgreement):
     """How well a micro-benchmark orders models, judged by one truth."""
 
     mdad: Fraction | None = Field(description="Minimum detectable accuracy difference by the rule in force.")
@@ -77,8 +77,10 @@ class SizeResult(ResponseModel):
     """One size of micro-benchmark."""
 
     size: int
-    same_items: Judged | None = Field(description="Truth: the score on the examples chosen from.")
-    new_items: Judged | None = Field(description="Truth: the score on examples held out from the choice.")
+    same_items: AgreementView | None = Field(description="Truth: the score on the examples chosen from.")
+    new_items: AgreementView | None = Field(
+        description="Truth: the score on examples held out from the choice."
+    )
     reason: str | None = Field(None, description="Why the method could not work at this size.")
     approximation: str | None = Field(None, description="How the exact formula was approximated, if it was.")
     pairs_sampled: PairsSampled | None = None
@@ -91,14 +93,14 @@ class Stability(ResponseModel):
     jaccard: Fraction = Field(description="Overlap of the sets that two fits on the same data choose.")
 
 
-class LineName(ResponseModel):
+class CurveKey(ResponseModel):
     """One line of `methods`."""
 
     label: str
     source_models: int | None = Field(description="How many it learned from; null when it looks at none.")
 
 
-class MethodResult(LineName):
+class MethodResult(CurveKey):
     """One method, estimator and set of options, with one number of source models."""
 
     method: str
@@ -120,7 +122,7 @@ class Gap(ResponseModel):
     )
 
 
-class Other(LineName):
+class Other(CurveKey):
     """A line beside the best one: its number minus the best's."""
 
     agreement: Gap
@@ -136,7 +138,7 @@ class Differences(ResponseModel):
 
     size: int
     truth: Truth
-    best: LineName
+    best: CurveKey
     others: list[Other]
 
 
@@ -256,7 +258,7 @@ class GroupSize(ResponseModel):
     new_items: GroupAgreement | None = None
 
 
-class GroupLine(LineName):
+class GroupLine(CurveKey):
     """One line, for a group."""
 
     sizes: list[GroupSize]
@@ -299,7 +301,7 @@ class MdadResult(Reliability):
 JobResult = MdadResult | SelectionResult
 
 
-class PartialJudged(ResponseModel):
+class PartialAgreement(ResponseModel):
     """How well a micro-benchmark orders models so far."""
 
     agreement: Fraction | None = Field(description="Share of pairs in their true order.")
@@ -310,8 +312,8 @@ class PartialSize(ResponseModel):
     """One size of a method so far."""
 
     size: int
-    same_items: PartialJudged
-    new_items: PartialJudged | None
+    same_items: PartialAgreement
+    new_items: PartialAgreement | None
 
 
 class PartialMethod(ResponseModel):

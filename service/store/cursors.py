@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import NoReturn, TypeVar
 from uuid import UUID
 
-from service.core.errors import Fault, InvalidRequest, NotFound
+from service.core.errors import FieldError, InvalidRequest, NotFound
 from service.store.records import Page
 
 T = TypeVar("T")
@@ -67,4 +67,4 @@ def known_id(value: str, what: str) -> str:
 
 def _refuse(cursor: str) -> NoReturn:
     detail = "The cursor is not one this service gave out; take next_cursor from the page before, unchanged."
-    raise InvalidRequest(detail, [Fault("/cursor", "bad-cursor", f"{cursor[:40]!r} is not a cursor")])
+    raise InvalidRequest(detail, [FieldError("/cursor", "bad-cursor", f"{cursor[:40]!r} is not a cursor")])

@@ -9,7 +9,7 @@ from datetime import timedelta
 from sqlalchemy import Connection, delete, func, select
 from sqlalchemy.dialects.postgresql import insert
 
-from service.core.errors import Conflict, Fault, InvalidRequest
+from service.core.errors import Conflict, FieldError, InvalidRequest
 from service.store.database import try_lock
 from service.store.tables import idempotency_keys as keys
 from service.store.workspace_scope import mine, owner
@@ -43,7 +43,7 @@ def find(conn: Connection, key: str, fingerprint: bytes) -> StoredAnswer | None:
     """
     if not try_lock(conn, f"{owner(conn)} {key}"):
         message = "A request with this key is being done at this moment; send it again a little later."
-        raise Conflict(message, [Fault("header/idempotency-key", "in_progress", message)])
+        raise Conflict(message, [FieldError("header/idempotency-key", "in_progress", message)])
     conn.execute(delete(keys).where(keys.c.created_at < func.now() - KEPT, mine(conn, keys)))
     ours = keys.c.workspace == owner(conn)
     found = conn.execute(select(keys).where(keys.c.key == key, ours)).one_or_none()
@@ -51,7 +51,7 @@ def find(conn: Connection, key: str, fingerprint: bytes) -> StoredAnswer | None:
         return None
     if found.fingerprint != fingerprint:
         message = "This key was used for another request; make a new key for each new request."
-        raise InvalidRequest(message, [Fault("header/idempotency-key", "key_reused", message)])
+        raise InvalidRequest(message, [FieldError("header/idempotency-key", "key_reused", message)])
     return StoredAnswer(found.status, found.headers, found.body)
 
 

@@ -8,12 +8,12 @@ from math import inf
 from sqlalchemy import Connection, func, select
 
 from service.store import maintenance_state, tables
-from service.store.maintenance_state import Upkeep
+from service.store.maintenance_state import MaintenanceState
 from service.store.tables import jobs, parts
 
 
 @dataclass(frozen=True, slots=True)
-class Census:
+class JobCounts:
     """Counts at one moment.
 
     Attributes
@@ -28,7 +28,7 @@ class Census:
         Attempts that failed or whose worker was lost, of all jobs still kept.
     reconciled_ago_seconds : float
         Since a reconciler last ran; infinite when none ever has.
-    upkeep : Upkeep
+    upkeep : MaintenanceState
         What the reconcilers did and found.
     """
 
@@ -37,10 +37,10 @@ class Census:
     oldest_queued_seconds: float
     failures: int
     reconciled_ago_seconds: float
-    upkeep: Upkeep
+    upkeep: MaintenanceState
 
 
-def take(conn: Connection) -> Census:
+def take(conn: Connection) -> JobCounts:
     """Count now, by the database's clock."""
     p = parts.c
     by_status = select(jobs.c.status, func.count()).group_by(jobs.c.status)
@@ -48,7 +48,7 @@ def take(conn: Connection) -> Census:
     waited = func.extract("epoch", func.now() - func.min(p.available_at))
     oldest = conn.scalar(select(waited).where(p.status == "queued"))
     ago = conn.scalar(select(func.extract("epoch", func.now() - tables.upkeep.c.reconciled_at)))
-    return Census(
+    return JobCounts(
         jobs=dict(list(conn.execute(by_status))),
         parts=dict(list(conn.execute(open_parts))),
         oldest_queued_seconds=max(float(oldest or 0), 0.0),

@@ -13,7 +13,7 @@ from service.store.tables import upkeep
 
 
 @dataclass(frozen=True, slots=True)
-class Upkeep:
+class MaintenanceState:
     """Since the database was made.
 
     Attributes
@@ -32,11 +32,11 @@ class Upkeep:
     violations: Mapping[str, Any]
 
 
-def read(conn: Connection) -> Upkeep:
+def read(conn: Connection) -> MaintenanceState:
     """The row."""
     u = upkeep.c
     row = conn.execute(select(u.reconciled_at, u.leases_expired, u.rings_repeated, u.violations)).one()
-    return Upkeep(**row._mapping)
+    return MaintenanceState(**row._mapping)
 
 
 def count(conn: Connection, *, expired: int, rung: int) -> None:

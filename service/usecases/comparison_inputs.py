@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection
 
-from service.core.errors import Fault, InvalidRequest
-from service.engine.comparison import Design, Estimator, Known
+from service.core.errors import FieldError, InvalidRequest
+from service.engine.comparison import Design, Estimator, KnownScores
 from service.store import answers, matrices, selections
 from service.store.records import MatrixRecord
 from service.usecases.drift import DriftReport, drift_since
-from service.usecases.evaluator_cache import Standings
+from service.usecases.evaluator_cache import EvaluatorCache
 
 Scores = NDArray[np.float64]
 Answer = float | Sequence[float | None] | None
@@ -43,7 +43,7 @@ class Basis:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Ground:
+class ComparisonContext:
     """What a comparison is made on.
 
     Attributes
@@ -68,19 +68,21 @@ class Ground:
     design: Design
     prior: float
     estimator: Estimator | None = None
-    known: Known | None = None
+    known: KnownScores | None = None
     drift: DriftReport | None = None
     set_aside: dict[str, int] = field(default_factory=dict)
 
 
-def ground(conn: Connection, standings: Standings, basis: Basis, sides: Sequence[Side]) -> Ground:
+def comparison_context(
+    conn: Connection, standings: EvaluatorCache, basis: Basis, sides: Sequence[Side]
+) -> ComparisonContext:
     """The full benchmark, or the examples of a selection."""
     named = [side for side in sides if isinstance(side, str)]
     if basis.selection_id is not None:
         return _of_selection(conn, standings, basis.selection_id, named)
     record = matrices.get(conn, basis.matrix_id or "", basis.revision)
     n = record.n_examples
-    return Ground(
+    return ComparisonContext(
         matrix=record,
         selection_id=None,
         examples=matrices.examples(conn, record.id),
@@ -102,7 +104,9 @@ def _rows(conn: Connection, record: MatrixRecord, named: Sequence[str]) -> dict[
     return dict(zip(loaded.models, scores, strict=True))
 
 
-def _of_selection(conn: Connection, standings: Standings, selection_id: str, named: Sequence[str]) -> Ground:
+def _of_selection(
+    conn: Connection, standings: EvaluatorCache, selection_id: str, named: Sequence[str]
+) -> ComparisonContext:
     selection = selections.get(conn, selection_id)
     standing = standings.of(conn, selection)
     place = {model: at for at, model in enumerate(standing.models)}
@@ -114,7 +118,7 @@ def _of_selection(conn: Connection, standings: Standings, selection_id: str, nam
     columns = [column[example] for example in standing.chosen]
     joined = _rows(conn, newest, [name for name in named if name not in place])
     rows |= {name: row[columns] for name, row in joined.items()}
-    return Ground(
+    return ComparisonContext(
         matrix=matrices.get(conn, selection.matrix_id, selection.revision),
         selection_id=selection.id,
         examples=standing.chosen,
@@ -128,56 +132,62 @@ def _of_selection(conn: Connection, standings: Standings, selection_id: str, nam
     )
 
 
-def array(ground: Ground, side: Side, where: str) -> Scores:
+def scores_of_side(comparison_context: ComparisonContext, side: Side, where: str) -> Scores:
     """One side's scores, shape (n,) or (n, runs), NaN where it has none."""
     if isinstance(side, str):
-        if side not in ground.rows:
-            raise _refuse(where, "unknown_model", _unknown(ground, side))
-        return ground.rows[side]
-    place = {example: at for at, example in enumerate(ground.examples)}
-    beyond = [example for example in side.answers if example not in place and example not in ground.others]
+        if side not in comparison_context.rows:
+            raise _refuse(where, "unknown_model", _unknown(comparison_context, side))
+        return comparison_context.rows[side]
+    place = {example: at for at, example in enumerate(comparison_context.examples)}
+    beyond = [
+        example
+        for example in side.answers
+        if example not in place and example not in comparison_context.others
+    ]
     if beyond:
         shown = ", ".join(map(repr, beyond[:SHOWN])) + (" …" if len(beyond) > SHOWN else "")
         message = (
             f"{len(beyond)} of {len(side.answers)} examples are not of this benchmark ({shown}), which has "
-            f"for example {ground.examples[0]!r}; send answers by the ids of the matrix."
+            f"for example {comparison_context.examples[0]!r}; send answers by the ids of the matrix."
         )
         raise _refuse(f"{where}/answers", "unknown_examples", message)
     here = {example: value for example, value in side.answers.items() if example in place}
     if len(here) < len(side.answers):
-        ground.set_aside[where] = len(side.answers) - len(here)
+        comparison_context.set_aside[where] = len(side.answers) - len(here)
     runs = max((len(value) for value in here.values() if isinstance(value, Sequence)), default=1)
-    scores = np.full((len(ground.examples), max(runs, 1)), np.nan)
+    scores = np.full((len(comparison_context.examples), max(runs, 1)), np.nan)
     for example, value in here.items():
         each = value if isinstance(value, Sequence) else [value]
         scores[place[example], : len(each)] = [np.nan if one is None else one for one in each]
     return scores if runs > 1 else scores[:, 0]
 
 
-def _unknown(ground: Ground, name: str) -> str:
-    models = f"GET /matrices/{ground.matrix.id}/models"
-    if ground.selection_id is None:
-        models += f"?revision={ground.matrix.revision}"
+def _unknown(comparison_context: ComparisonContext, name: str) -> str:
+    models = f"GET /matrices/{comparison_context.matrix.id}/models"
+    if comparison_context.selection_id is None:
+        models += f"?revision={comparison_context.matrix.revision}"
         return f"There is no model {name!r} in the matrix; {models} lists them. Or send its answers."
-    kept = f"GET /selections/{ground.selection_id}/scores"
+    kept = f"GET /selections/{comparison_context.selection_id}/scores"
     return (
         f"There is no model {name!r}, neither in the matrix ({models} lists them) nor among the scores kept "
         f"for the selection ({kept}). Or send its answers."
     )
 
 
-def clusters(ground: Ground, given: Mapping[str, str] | None, common: NDArray[np.bool_]) -> list[str] | None:
+def clusters(
+    comparison_context: ComparisonContext, given: Mapping[str, str] | None, common: NDArray[np.bool_]
+) -> list[str] | None:
     """The cluster of each example; every one that is compared must have one."""
     if given is None:
         return None
-    for example, compared in zip(ground.examples, common, strict=True):
+    for example, compared in zip(comparison_context.examples, common, strict=True):
         if compared and example not in given:
             message = (
                 f"Example {example!r} has no cluster; give every example compared one of its own or shared."
             )
             raise _refuse("/clusters", "missing_cluster", message)
-    return [given.get(example, "") for example in ground.examples]
+    return [given.get(example, "") for example in comparison_context.examples]
 
 
 def _refuse(where: str, code: str, message: str) -> InvalidRequest:
-    return InvalidRequest(f"{where}: {message}", [Fault(where, code, message)])
+    return InvalidRequest(f"{where}: {message}", [FieldError(where, code, message)])

@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 from service.engine.comparison import Drift
 from service.store import matrices, selections
 from service.store.records import MatrixRecord, SelectionRecord
-from service.usecases.evaluator_cache import Standings
+from service.usecases.evaluator_cache import EvaluatorCache
 
 # All pairs of more models than these take longer than a verdict should.
 MOST_AT_ONCE = 2_000
@@ -26,7 +26,7 @@ class DriftReport:
     found: Drift
 
 
-def measure_drift(conn: Connection, standings: Standings, selection_id: str) -> DriftReport:
+def measure_drift(conn: Connection, standings: EvaluatorCache, selection_id: str) -> DriftReport:
     """Set the selection's estimates of the models that joined since beside their full scores."""
     selection = selections.get(conn, selection_id)
     newest = matrices.get(conn, selection.matrix_id)
@@ -34,7 +34,9 @@ def measure_drift(conn: Connection, standings: Standings, selection_id: str) -> 
     return _report(selection, newest, found or Drift(0, 0, None, None, None, 0.0, None, reselect=False))
 
 
-def drift_since(conn: Connection, standings: Standings, selection: SelectionRecord) -> DriftReport | None:
+def drift_since(
+    conn: Connection, standings: EvaluatorCache, selection: SelectionRecord
+) -> DriftReport | None:
     """The same for the answers of a selection; None where no model has joined."""
     newest = matrices.get(conn, selection.matrix_id)
     if newest.revision == selection.revision or newest.n_models > MOST_AT_ONCE:

@@ -10,7 +10,12 @@ from sqlalchemy import Connection
 
 from service.engine.comparison import Drift
 from service.engine.comparison.order_probability import JEFFREYS
-from service.engine.comparison.selection_evaluator import Standing, drifted, pair_prior, standing
+from service.engine.comparison.selection_evaluator import (
+    SelectionEvaluator,
+    build_evaluator,
+    drifted,
+    pair_prior,
+)
 from service.store import matrices
 from service.store.records import MatrixRecord, SelectionRecord
 
@@ -21,19 +26,21 @@ MOST_DRIFTS = 1_000
 MOST_MODELS = 1_000_000
 
 
-class Standings:
+class EvaluatorCache:
     """The standings asked for last, up to a number of cells together."""
 
     def __init__(self, most_cells: int = MOST_CELLS) -> None:
         self._most = most_cells
-        self._kept: OrderedDict[Hashable, Standing] = OrderedDict()
+        self._kept: OrderedDict[Hashable, SelectionEvaluator] = OrderedDict()
         self._priors: OrderedDict[Hashable, float] = OrderedDict()
         self._drifts: OrderedDict[Hashable, Drift | None] = OrderedDict()
         self._lock = threading.Lock()
         # One at a time: a matrix is read whole to make one, and two at once may not fit.
         self._making = threading.Lock()
 
-    def of(self, conn: Connection, selection: SelectionRecord, *, confidences: bool = False) -> Standing:
+    def of(
+        self, conn: Connection, selection: SelectionRecord, *, confidences: bool = False
+    ) -> SelectionEvaluator:
         """How this selection stands for its benchmark."""
         key = (selection.id, selection.content_hash, confidences)
         found = self._find(key)
@@ -42,7 +49,7 @@ class Standings:
                 found = self._find(key)
                 if found is None:
                     matrix = matrices.load(conn, selection.matrix_id, selection.revision)
-                    found = standing(matrix, selection.body, confidences=confidences)
+                    found = build_evaluator(matrix, selection.body, confidences=confidences)
                     self._keep(key, found)
         return found
 
@@ -69,20 +76,20 @@ class Standings:
                 self._drifts.popitem(last=False)
             return self._drifts[key]
 
-    def _find(self, key: Hashable) -> Standing | None:
+    def _find(self, key: Hashable) -> SelectionEvaluator | None:
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)
             return self._kept.get(key)
 
-    def _keep(self, key: Hashable, made: Standing) -> None:
+    def _keep(self, key: Hashable, made: SelectionEvaluator) -> None:
         with self._lock:
             self._kept[key] = made
             while len(self._kept) > 1 and sum(kept.cells for kept in self._kept.values()) > self._most:
                 self._kept.popitem(last=False)
 
 
-def _drift(conn: Connection, then: Standing, revision: int, newest: MatrixRecord) -> Drift | None:
+def _drift(conn: Connection, then: SelectionEvaluator, revision: int, newest: MatrixRecord) -> Drift | None:
     held = set(then.models)
     everyone = matrices.models(conn, newest.id, newest.revision, None, MOST_MODELS).items
     joined = [model.model for model in everyone if model.revision > revision and model.model not in held]

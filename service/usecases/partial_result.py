@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from service.core.errors import Conflict, Fault
+from service.core.errors import Conflict, FieldError
 from service.engine.data.outline import Outline
 from service.engine.planning.plan import mdad_plan
 from service.engine.reliability.partial import so_far
@@ -37,4 +37,4 @@ def _nothing_partial(job: JobRecord) -> Conflict:
         why = f"The job failed and has no result; GET /jobs/{job.id} says why."
     elif job.finished:
         why = f"The job has succeeded; GET /jobs/{job.id}/result has all it found."
-    return Conflict(why, [Fault("", "no_partial_result", why)])
+    return Conflict(why, [FieldError("", "no_partial_result", why)])

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from service.core.errors import Fault, InvalidRequest, NotFound, TooCostly
+from service.core.errors import FieldError, InvalidRequest, NotFound, TooCostly
 from service.engine.data.outline import Outline
 from service.engine.planning.plan import PlanError
 from service.engine.selection.example_options import BY_ID
@@ -70,7 +70,7 @@ def submit_job(conn: Connection, request: JobRequest, limits: JobLimits) -> tupl
         plan = work.plan(request.settings, _outline(conn, matrix, request))
     except PlanError as exc:
         raise InvalidRequest(
-            f"{exc.field}: {exc.message}", [Fault(exc.field, "does_not_fit", exc.message)]
+            f"{exc.field}: {exc.message}", [FieldError(exc.field, "does_not_fit", exc.message)]
         ) from None
     _check_cost(work.seconds(plan), limits.cpu_seconds)
     return submit(
@@ -95,7 +95,7 @@ def _matrix(conn: Connection, request: JobRequest) -> MatrixRecord:
         return matrices.get(conn, request.matrix_id, request.revision)
     except NotFound as exc:
         field = "/matrix_id" if request.revision is None else "/revision"
-        raise NotFound(exc.detail, [Fault(field, "not_found", exc.detail)]) from None
+        raise NotFound(exc.detail, [FieldError(field, "not_found", exc.detail)]) from None
 
 
 def _check_cost(seconds: float, most: float) -> None:
@@ -104,14 +104,14 @@ def _check_cost(seconds: float, most: float) -> None:
             f"By estimate this computes for {seconds:,.0f} s on one core, and one request may for"
             f" {most:,.0f}; ask for fewer trials, methods or source models."
         )
-        raise TooCostly(message, [Fault("", "too_costly", message)])
+        raise TooCostly(message, [FieldError("", "too_costly", message)])
 
 
 def _check_limits(settings: Mapping[str, Any], limits: JobLimits) -> None:
     if settings.get("trials", 0) > limits.trials:
         message = f"At most {limits.trials:,} trials; beyond some 100 the intervals hardly narrow."
-        raise InvalidRequest(f"/trials: {message}", [Fault("/trials", "too_large", message)])
+        raise InvalidRequest(f"/trials: {message}", [FieldError("/trials", "too_large", message)])
     sizes = settings.get("sizes")
     if isinstance(sizes, list) and len(sizes) > limits.sizes:
         message = f"At most {limits.sizes} sizes in one request."
-        raise InvalidRequest(f"/sizes: {message}", [Fault("/sizes", "too_many", message)])
+        raise InvalidRequest(f"/sizes: {message}", [FieldError("/sizes", "too_many", message)])

@@ -8,7 +8,7 @@ from typing import BinaryIO
 from sqlalchemy import Connection, Engine
 
 from service import ingest
-from service.core.errors import Fault, StorageFull
+from service.core.errors import FieldError, StorageFull
 from service.ingest import Limits, Options, Upload
 from service.store import matrices
 from service.store.records import MatrixRecord
@@ -71,7 +71,9 @@ def put_model(engine: Engine, matrix_id: str, sent: SentFile, most_stored_bytes:
         examples, origin = matrices.examples(conn, matrix_id), matrices.origin(conn, matrix_id)
     upload = ingest.under(sent.read(), examples)
     if sent.options.unmatched == "refuse":
-        upload_records.refuse_strangers(upload_records.strangers(upload, examples, origin), len(examples))
+        upload_records.refuse_mismatched(
+            upload_records.mismatched_examples(upload, examples, origin), len(examples)
+        )
     (account,) = upload_records.answer_counts(upload)
     with engine.begin() as conn:
         record, created = matrices.put_model(
@@ -88,4 +90,4 @@ def _check_room(conn: Connection, most: int) -> None:
             f"With this the matrices of the workspace would take {found:,} bytes, and they may take {most:,};"
             " delete some first."
         )
-        raise StorageFull(message, [Fault("", "storage_full", message)])
+        raise StorageFull(message, [FieldError("", "storage_full", message)])

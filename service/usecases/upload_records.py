@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from service import ingest
-from service.core.errors import Fault, InvalidUpload
+from service.core.errors import FieldError, InvalidUpload
 from service.ingest import Upload
 from service.store.records import AnswerCounts, Origin
 
@@ -32,14 +32,14 @@ def answer_counts(upload: Upload) -> list[AnswerCounts]:
     ]
 
 
-def strangers(upload: Upload, examples: tuple[str, ...], origin: Origin | None) -> list[str]:
+def mismatched_examples(upload: Upload, examples: tuple[str, ...], origin: Origin | None) -> list[str]:
     """Examples with another content than the matrix has under the same ids, where one tool hashed both."""
     if origin is None or origin.tool != upload.format:
         return []
     return ingest.other_content(upload, examples, origin.hashes)
 
 
-def refuse_strangers(names: list[str], size: int) -> None:
+def refuse_mismatched(names: list[str], size: int) -> None:
     """Refuse results on another version of the benchmark.
 
     Raises
@@ -53,5 +53,5 @@ def refuse_strangers(names: list[str], size: int) -> None:
     raise InvalidUpload(
         f"{len(names)} of {size} examples have another content than the same ids in the matrix ({shown}); "
         "the model ran another version of the benchmark. Send unmatched=keep to take its answers so.",
-        [Fault(name, "other_content", "not the content the matrix has") for name in names[:SHOWN]],
+        [FieldError(name, "other_content", "not the content the matrix has") for name in names[:SHOWN]],
     )

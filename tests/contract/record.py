@@ -19,7 +19,7 @@ from service.api.authenticator import HOW_TO_SEND_A_KEY
 from service.api.openapi.examples import PROBLEM, RECORDED, SHORT
 from service.api.openapi.upload_bodies import CSV
 from service.cli import default_stack
-from service.core.errors import Fault, Forbidden, Problem, TooManyRequests, Unauthenticated, Unavailable
+from service.core.errors import FieldError, Forbidden, Problem, TooManyRequests, Unauthenticated, Unavailable
 from service.core.settings import Settings
 from service.store.database import make_engine
 from tests.api.conftest import answering
@@ -88,8 +88,8 @@ def _elsewhere() -> tuple[Problem, ...]:
     return (
         Unavailable("The database does not answer; try again in a few seconds."),
         Unauthenticated(f"This API key is not valid. {HOW_TO_SEND_A_KEY}"),
-        Forbidden(scope, [Fault("header/authorization", "missing_scope", scope)]),
-        TooManyRequests(many, [Fault("", "too_many_requests", many)]),
+        Forbidden(scope, [FieldError("header/authorization", "missing_scope", scope)]),
+        TooManyRequests(many, [FieldError("", "too_many_requests", many)]),
     )
 
 

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from service.engine.comparison import Design, Rule, compare
+from service.engine.comparison import Design, GateRule, compare
 from service.engine.data.matrix import Matrix
 from service.engine.experiment.trials import run_trials
 from service.engine.selection.registry import METHODS
@@ -55,7 +55,7 @@ def test_one_more_example_that_both_get_right_changes_no_verdict(examples: int) 
         for n in (examples, examples + 1, examples + 40):
             place = np.arange(n)
             first, second = place >= c, (place < c) | (place >= b + c)
-            verdicts.add(compare(first * 1.0, second * 1.0, Design.random(n, 10**6), Rule()).verdict)
+            verdicts.add(compare(first * 1.0, second * 1.0, Design.random(n, 10**6), GateRule()).verdict)
         assert len(verdicts) == 1, (b, c, verdicts)
 
 
@@ -93,7 +93,7 @@ def test_exchanging_the_labels_of_two_models_exchanges_them_in_their_pair() -> N
     assert one["models"] == other["models"][::-1]
     assert (one["difference"], one["disagreement"]) == (other["difference"], other["disagreement"])
     there, back = (
-        compare(scores[i] * 1.0, scores[j] * 1.0, Design.random(EXAMPLES, 600), Rule())
+        compare(scores[i] * 1.0, scores[j] * 1.0, Design.random(EXAMPLES, 600), GateRule())
         for i, j in ((2, 9), (9, 2))
     )
     assert there.difference == -back.difference

@@ -8,16 +8,18 @@ from fnmatch import fnmatchcase
 
 import pytest
 
-from service.export import FORMATS, Cannot, Choice, Example
+from service.export import FORMATS, Example, ExportedSelection, ExportError
 
 
-def choice(tool: str | None, *native: tuple[str, str], others: dict[str, list[str]] | None = None) -> Choice:
+def choice(
+    tool: str | None, *native: tuple[str, str], others: dict[str, list[str]] | None = None
+) -> ExportedSelection:
     """A selection of examples that the tool calls these."""
     benchmark = {task: list(ids) for task, ids in (others or {}).items()}
     for task, name in native:
         benchmark.setdefault(task, []).append(name)
     examples = [Example(f"{task}/{name}", 1 / len(native), None, task, name) for task, name in native]
-    return Choice("s1", "h", examples, tool, benchmark)
+    return ExportedSelection("s1", "h", examples, tool, benchmark)
 
 
 def patterns(*ids: str, others: tuple[str, ...] = ()) -> list[str]:
@@ -34,7 +36,7 @@ def test_lm_eval_takes_ascending_numbers_by_task() -> None:
     assert command[1:5] == ["--tasks", "a,b", "--samples", form.filename(chosen)] == [
         "--tasks", "a,b", "--samples", "s1.lm_eval.json",
     ]  # fmt: skip
-    with pytest.raises(Cannot, match="'x7' of task 'a' has no number"):
+    with pytest.raises(ExportError, match="'x7' of task 'a' has no number"):
         form.write(choice("lm_eval", ("a", "x7")))
 
 
@@ -61,7 +63,7 @@ def test_a_pattern_matches_the_id_it_was_made_for_and_no_other(name: str) -> Non
 
 
 def test_ids_that_inspect_cannot_tell_apart_are_refused_by_name() -> None:
-    with pytest.raises(Cannot, match=r"cannot tell 'a,b' from 'a\+b'"):
+    with pytest.raises(ExportError, match=r"cannot tell 'a,b' from 'a\+b'"):
         patterns("a,b", others=("a+b",))
 
 
@@ -74,20 +76,20 @@ def test_a_list_too_long_for_a_command_line_goes_by_python() -> None:
 
 
 def test_what_a_tool_cannot_run_is_said() -> None:
-    with pytest.raises(Cannot, match="HELM cannot run chosen instances"):
+    with pytest.raises(ExportError, match="HELM cannot run chosen instances"):
         FORMATS["helm"].write(choice("helm", ("mmlu", "id1")))
-    with pytest.raises(Cannot, match=r"upload its samples_\*.jsonl as they are"):
+    with pytest.raises(ExportError, match=r"upload its samples_\*.jsonl as they are"):
         FORMATS["lm_eval"].write(choice(None, ("a", "0")))
-    with pytest.raises(Cannot, match="'--model=evil' for an option"):
+    with pytest.raises(ExportError, match="'--model=evil' for an option"):
         FORMATS["inspect"].command(choice("inspect", ("--model=evil", "1")))
-    with pytest.raises(Cannot, match="'a,b' for a list"):
+    with pytest.raises(ExportError, match="'a,b' for a list"):
         FORMATS["lm_eval"].command(choice("lm_eval", ("a,b", "1")))
-    with pytest.raises(Cannot, match="run by inspect, not by lm_eval"):
+    with pytest.raises(ExportError, match="run by inspect, not by lm_eval"):
         FORMATS["lm_eval"].write(choice("inspect", ("a", "0")))
 
 
 def test_no_cell_of_the_csv_is_a_formula() -> None:
-    text = FORMATS["csv"].write(Choice("s", "h", [Example("=HYPERLINK(1)", 1.0, "@x")]))
+    text = FORMATS["csv"].write(ExportedSelection("s", "h", [Example("=HYPERLINK(1)", 1.0, "@x")]))
     assert text.splitlines() == ["id,weight,subtask", "'=HYPERLINK(1),1.0,'@x"]
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from service.core.errors import InvalidUpload
-from service.engine.comparison import Design, Known, Rule, compare, estimate_scores, rank
+from service.engine.comparison import Design, GateRule, KnownScores, compare, estimate_scores, rank
 from service.engine.data.errors import Undefined
 from service.engine.data.matrix import Matrix
 from service.ingest import align, lacking
@@ -62,7 +62,7 @@ def test_b5_one_good_answer_among_nine_errors_leads_no_ranking() -> None:
     r = report(good)
     assert (r.mean, r.scored, r.errored, r.bounds) == (1.0, 1, 9, (0.1, 1.0))
     rows = np.vstack([np.where(good.matrix.missing, np.nan, good.matrix.scores), steady.matrix.scores])
-    known = Known(np.array([0.5]), rows[1:], np.ones(1, dtype=bool))
+    known = KnownScores(np.array([0.5]), rows[1:], np.ones(1, dtype=bool))
     first, second = estimate_scores(rows, Design.random(10, 100), known)
     assert (first.rank, first.coverage, second.rank) == (None, 0.1, 1)
     assert first.interval[0] < 0.5 < first.interval[1]
@@ -130,7 +130,7 @@ def test_b11_b12_missing_stays_missing_unless_the_caller_says_otherwise() -> Non
 def test_b13_models_without_a_common_example_are_no_tie() -> None:
     one, other = np.array([1, np.nan, 1, np.nan]), np.array([np.nan, 0, np.nan, 1])
     with pytest.raises(Undefined, match="none of the 4 examples was answered by both"):
-        compare(one, other, Design.random(4, 4), Rule())
+        compare(one, other, Design.random(4, 4), GateRule())
     with pytest.raises(Undefined, match="no example in common"):
         rank(np.array([one, other, np.ones(4)]), Design.random(4, 4))
 
@@ -158,7 +158,7 @@ def test_b17_both_scores_of_a_comparison_are_over_the_examples_they_share() -> N
     one = np.repeat([1.0, 0.0], [300, 107])
     other = np.roll(one, 50)
     one[405:] = np.nan
-    found = compare(one, other, Design.random(407, 407), Rule())
+    found = compare(one, other, Design.random(407, 407), GateRule())
     assert (found.n_common, found.n_asked) == (405, 407)
     scores = found.baseline_score, found.candidate_score
     assert scores == pytest.approx((one[:405].mean(), other[:405].mean()))

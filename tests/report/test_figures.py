@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from service.engine.data.matrix import Matrix
 from service.report.curve_figure import shown
-from service.report.curves import lines
+from service.report.curves import plotted_curves
 from service.report.figures import NAMES, figures
 from service.report.models_figure import brackets
 from tests.report.conftest import HOSTILE, Result, matrix_of, result_of, scores_of
@@ -107,7 +107,7 @@ def test_a_learning_curve_names_its_numbers_of_sources(matrix: Matrix) -> None:
     result = result_of(
         matrix, methods=["confidence_strata"], sizes=[10, 20], trials=3, source_models=[10, 15]
     )
-    assert [line.label for line in lines(result)] == [
+    assert [line.label for line in plotted_curves(result)] == [
         "confidence_strata, 10 sources",
         "confidence_strata, 15 sources",
     ]

@@ -11,7 +11,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.api import problems, request_metrics
-from service.core.errors import Fault, TooLarge
+from service.core.errors import FieldError, TooLarge
 
 log = structlog.get_logger("tastetest.access")
 
@@ -96,7 +96,7 @@ class BodyLimitMiddleware:
         limit = f"{self.limit:,} bytes"
         return TooLarge(
             f"The body is larger than the {limit} accepted here; send it compressed, or model by model.",
-            [Fault("", "body_too_large", f"At most {limit}.")],
+            [FieldError("", "body_too_large", f"At most {limit}.")],
         )
 
 

@@ -12,12 +12,20 @@ from numpy.typing import NDArray
 from service.api import responses
 from service.api.context import AppContext, ContextDep
 from service.api.route_classes import QuestionRoute
-from service.core.errors import Fault, InvalidRequest
-from service.engine.comparison import Comparison, Many, Rule, compare_many
+from service.core.errors import FieldError, InvalidRequest
+from service.engine.comparison import Comparison, GateRule, Many, compare_many
 from service.schemas.comparisons import CompareRequest
 from service.schemas.problems import refusals
 from service.schemas.verdicts import CompareView, ComparisonView, RankingView, Verdict
-from service.usecases.comparison_inputs import Basis, Ground, SentAnswers, Side, array, clusters, ground
+from service.usecases.comparison_inputs import (
+    Basis,
+    ComparisonContext,
+    SentAnswers,
+    Side,
+    clusters,
+    comparison_context,
+    scores_of_side,
+)
 
 router = APIRouter(tags=["comparisons"], route_class=QuestionRoute)
 
@@ -60,13 +68,13 @@ def compare(ask: Annotated[CompareRequest, Body(examples=[EXAMPLE])], context: C
     )
 
 
-def _compared(context: AppContext, ask: CompareRequest) -> tuple[Ground, list[str], Many]:
+def _compared(context: AppContext, ask: CompareRequest) -> tuple[ComparisonContext, list[str], Many]:
     with context.engine.begin() as conn:
         basis = Basis(ask.matrix_id, ask.revision, ask.selection_id)
         sides = _sides(ask)
-        found = ground(conn, context.evaluators, basis, sides)
+        found = comparison_context(conn, context.evaluators, basis, sides)
     places = _pointers(ask)
-    arrays = [array(found, side, where) for side, where in zip(sides, places, strict=True)]
+    arrays = [scores_of_side(found, side, where) for side, where in zip(sides, places, strict=True)]
     names = _names(ask)
     answered = np.array([~np.isnan(scores.reshape(len(scores), -1)).all(axis=1) for scores in arrays])
     _check_common(answered, names, places)
@@ -74,7 +82,7 @@ def _compared(context: AppContext, ask: CompareRequest) -> tuple[Ground, list[st
         arrays[0],
         arrays[1:],
         found.design,
-        Rule(ask.margin, ask.confidence, ask.power),
+        GateRule(ask.margin, ask.confidence, ask.power),
         truth=ask.truth,
         clusters=clusters(found, ask.clusters, answered[0] & answered[1:].any(axis=0)),
         prior=found.prior,
@@ -107,7 +115,7 @@ def _check_common(answered: NDArray[np.bool_], names: list[str], places: list[st
         of = f"{names[first]!r} and {names[second]!r}" if first < second else f"{names[first]!r}"
         message = f"None of the {answered.shape[1]} examples was answered by {of}; send answers to the same."
         raise InvalidRequest(
-            f"{places[second]}: {message}", [Fault(places[second], "nothing_in_common", message)]
+            f"{places[second]}: {message}", [FieldError(places[second], "nothing_in_common", message)]
         )
 
 
@@ -118,7 +126,7 @@ def _names(ask: CompareRequest) -> list[str]:
     return [name or default for name, default in zip(given, defaults, strict=True)]
 
 
-def _view(answer: Comparison, found: Ground, baseline: str, candidate: str) -> ComparisonView:
+def _view(answer: Comparison, found: ComparisonContext, baseline: str, candidate: str) -> ComparisonView:
     """The comparison with its names, and ids for indices."""
     flips = {
         "lost": [found.examples[at] for at in answer.flips.lost],

@@ -18,7 +18,7 @@ from service.api.context import AppContext, ContextDep
 from service.api.route_classes import StrictRoute
 from service.api.routes import selection_exports
 from service.api.routes.jobs import JobId
-from service.core.errors import Fault, NotFound
+from service.core.errors import FieldError, NotFound
 from service.core.spreadsheet_csv import to_csv
 from service.export import TOOLS
 from service.report import figures, job_page, tables, templates_env
@@ -175,7 +175,7 @@ def _png(figure: figures.Figure, theme: Theme) -> bytes:
             f"This installation draws no PNG files ({error.name} is not installed: "
             "`pip install 'tastetest[figures]'`); the same figure as SVG ends in .svg instead of .png."
         )
-        raise NotFound(detail, [Fault("path/name", "not_installed", detail)]) from error
+        raise NotFound(detail, [FieldError("path/name", "not_installed", detail)]) from error
 
 
 def _table(basis: Basis, name: str) -> str:
@@ -193,7 +193,7 @@ def _mdad(basis: Basis) -> dict[str, Any]:
 def _unknown(basis: Basis, what: str, name: str, known: Iterable[str]) -> NotFound:
     offered = ", ".join(known) or "none"
     detail = f"The report of job {basis.job.id} has no {what} {name!r}; it has: {offered}."
-    return NotFound(detail, [Fault("path/name", "not_found", f"One of: {offered}.")])
+    return NotFound(detail, [FieldError("path/name", "not_found", f"One of: {offered}.")])
 
 
 def _cached(

@@ -15,7 +15,7 @@ from service.api import etags, responses
 from service.api.context import AppContext, ContextDep
 from service.api.parameters import Cursor, Limit, OfMatrix
 from service.api.route_classes import StrictRoute
-from service.core.errors import Conflict, Fault
+from service.core.errors import Conflict, FieldError
 from service.jobs import lifecycle
 from service.schemas.jobs import JobKind, JobPage, JobStatus, JobView
 from service.schemas.problems import refusals
@@ -102,10 +102,10 @@ def _no_result(job: JobRecord) -> Conflict:
     if job.finished:
         why = str(job.error["detail"]) if job.error else "Send the request again to start it anew."
         ended = "was cancelled" if job.status == "cancelled" else f"has {job.status}"
-        return Conflict(f"The job {ended} and has no result. {why}", [Fault("", job.status, why)])
+        return Conflict(f"The job {ended} and has no result. {why}", [FieldError("", job.status, why)])
     advice = f"Ask /jobs/{job.id}?wait={MAX_WAIT} until its status is succeeded."
     return Conflict(
-        f"The job is {job.status}: there is no result yet. {advice}", [Fault("", job.status, advice)]
+        f"The job is {job.status}: there is no result yet. {advice}", [FieldError("", job.status, advice)]
     )
 
 

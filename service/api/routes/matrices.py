@@ -15,7 +15,7 @@ from service.api.openapi.upload_bodies import UPLOAD_BODY
 from service.api.parameters import Cursor, Limit
 from service.api.received_upload import Received, limits_of, received
 from service.api.route_classes import StrictRoute
-from service.core.errors import Fault, InvalidRequest
+from service.core.errors import FieldError, InvalidRequest
 from service.schemas.matrices import CellPage, MatrixPage, MatrixUploaded, MatrixView, ModelPage
 from service.schemas.problems import refusals
 from service.schemas.uploads import UploadFields
@@ -138,7 +138,7 @@ async def put_model(
     """
     if fields.model not in (None, model):
         message = f"The path names {model!r}; leave `model` out."
-        raise InvalidRequest(f"query/model: {message}", [Fault("query/model", "repeated", message)])
+        raise InvalidRequest(f"query/model: {message}", [FieldError("query/model", "repeated", message)])
     async with received(request, fields.given() | {"model": model}) as sent:
         stored = await run_in_threadpool(
             upload_matrix.put_model,

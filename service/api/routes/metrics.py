@@ -13,7 +13,7 @@ from service.api.context import ContextDep
 from service.api.route_classes import AdminRoute
 from service.schemas.problems import refusals
 from service.store import job_counts
-from service.store.job_counts import Census
+from service.store.job_counts import JobCounts
 
 router = APIRouter(tags=["operation"], route_class=AdminRoute)
 
@@ -37,7 +37,7 @@ def metrics(context: ContextDep) -> Response:
 class _Jobs(Collector):
     """A census as metrics; every status is always there, so that a graph has no holes."""
 
-    def __init__(self, counted: Census, ring_failures: int) -> None:
+    def __init__(self, counted: JobCounts, ring_failures: int) -> None:
         self._census = counted
         self._ring_failures = ring_failures
 

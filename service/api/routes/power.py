@@ -12,10 +12,10 @@ from sqlalchemy import Connection
 
 from service.api.context import ContextDep
 from service.api.route_classes import QuestionRoute
-from service.core.errors import Conflict, Fault, InvalidRequest
+from service.core.errors import Conflict, FieldError, InvalidRequest
 from service.engine.comparison import (
+    GateRule,
     GroupDisagreement,
-    Rule,
     group_disagreement,
     history,
     measured_size,
@@ -65,7 +65,7 @@ def measure_power(ask: Annotated[PowerRequest, Body(examples=[EXAMPLE])], contex
     group = None if matrix is None else group_disagreement(matrix.scores)
     disagreement = _disagreement(ask, group)
     total = ask.benchmark or (None if matrix is None else len(matrix.examples))
-    rule = Rule(ask.margin, ask.confidence, ask.probability)
+    rule = GateRule(ask.margin, ask.confidence, ask.probability)
     found = power(disagreement, ask.difference, _sizes(ask, total), rule=rule, total=total)
     told = asdict(found)
     told["by_size"] = [SizePowerView(**size) for size in told["by_size"]]
@@ -87,26 +87,26 @@ def _matrix(conn: Connection, ask: PowerRequest) -> Matrix:
     count = record.n_models if ask.models is None else len(ask.models)
     if count * record.n_examples > MOST_CELLS or count > MOST_MODELS:
         message = f"{count} models are more than is answered at once; name up to {MOST_MODELS} in `models`."
-        raise InvalidRequest(f"/models: {message}", [Fault("/models", "too_many", message)])
+        raise InvalidRequest(f"/models: {message}", [FieldError("/models", "too_many", message)])
     known = matrices.known_models(conn, record, ask.models or ())
     for at, model in enumerate(ask.models or ()):
         if model not in known:
             message = f"The matrix has no model {model!r}; GET /matrices/{record.id}/models lists them."
             raise InvalidRequest(
-                f"/models/{at}: {message}", [Fault(f"/models/{at}", "unknown_model", message)]
+                f"/models/{at}: {message}", [FieldError(f"/models/{at}", "unknown_model", message)]
             )
     matrix = matrices.load(conn, record.id, record.revision, models=ask.models)
     try:
         after = refuse_missing(Outline.of(matrix), ask.missing)
     except PlanError as exc:
         raise InvalidRequest(
-            f"{exc.field}: {exc.message}", [Fault(exc.field, "missing", exc.message)]
+            f"{exc.field}: {exc.message}", [FieldError(exc.field, "missing", exc.message)]
         ) from None
     if len(after.models) < 2 or after.n_examples < 2:
         have = f"{len(after.models)} of the models and {after.n_examples} of the examples"
         message = f"A disagreement takes at least two different models and two examples; {have} are left."
         where = "/matrix_id" if ask.models is None else "/models"
-        raise InvalidRequest(f"{where}: {message}", [Fault(where, "too_few", message)])
+        raise InvalidRequest(f"{where}: {message}", [FieldError(where, "too_few", message)])
     return matrix if ask.missing == "error" else matrix.fill(ask.missing)
 
 
@@ -115,7 +115,9 @@ def _sizes(ask: PowerRequest, total: int | None) -> list[int]:
     for at, size in enumerate(ask.sizes or ()):
         if total is not None and size > total:
             message = f"{size} is more than the {total} examples of the benchmark."
-            raise InvalidRequest(f"/sizes/{at}: {message}", [Fault(f"/sizes/{at}", "too_large", message)])
+            raise InvalidRequest(
+                f"/sizes/{at}: {message}", [FieldError(f"/sizes/{at}", "too_large", message)]
+            )
     return sorted(set(ask.sizes or [size for size in DEFAULT_SIZES if size <= most] or [most]))
 
 
@@ -123,7 +125,7 @@ def _disagreement(ask: PowerRequest, group: GroupDisagreement | None) -> float:
     found = ask.disagreement if group is None else max(group.median, ask.difference)
     if found is None or ask.difference > found:
         message = "Two models cannot differ by more than they disagree; lower difference."
-        raise InvalidRequest(f"/difference: {message}", [Fault("/difference", "too_large", message)])
+        raise InvalidRequest(f"/difference: {message}", [FieldError("/difference", "too_large", message)])
     return found
 
 
@@ -134,7 +136,7 @@ def _measured(conn: Connection, ask: PowerRequest) -> list[MeasuredView]:
         message = (
             f"Job {job.id} is a {job.kind} job that is {job.status}; name an mdad job that has succeeded."
         )
-        raise Conflict(message, [Fault("/job_id", "no_result", message)])
+        raise Conflict(message, [FieldError("/job_id", "no_result", message)])
     result: Mapping[str, Any] = json.loads(jobs.result(conn, job.id))
     truth = result["recommendation"]["truth"]
     found = []

@@ -19,9 +19,9 @@ from service.api.received_upload import Received, limits_of, received
 from service.api.route_classes import StrictRoute
 from service.api.routes.matrices import Fields
 from service.api.routes.selections import SelectionId
-from service.core.errors import Fault, InvalidUpload
+from service.core.errors import FieldError, InvalidUpload
 from service.engine.comparison import Score, estimate_scores
-from service.engine.comparison.selection_evaluator import Standing
+from service.engine.comparison.selection_evaluator import SelectionEvaluator
 from service.engine.data.matrix import Matrix
 from service.engine.microbenchmark.evidence import linear
 from service.schemas.problems import refusals
@@ -85,7 +85,7 @@ def _estimate(
         examples = matrices.examples(conn, selection.matrix_id)
         rows, warnings = _rows(upload.matrix, examples, standing.chosen, confidences=confidences)
         origin = matrices.origin(conn, selection.matrix_id)
-        warnings += _foreign(upload_records.strangers(upload, examples, origin))
+        warnings += _foreign(upload_records.mismatched_examples(upload, examples, origin))
         if keep:
             # Comparisons are of scores, whatever the estimate is made from.
             if confidences:
@@ -115,7 +115,7 @@ def _rows(
     for model, row in rows.items():
         if np.isnan(row).all():
             message = f"{model!r} answered none of the {len(row)} examples of the selection."
-            raise InvalidUpload(message, [Fault(f"model {model!r}", "no_answers", message)])
+            raise InvalidUpload(message, [FieldError(f"model {model!r}", "no_answers", message)])
     outside = len(set(part.examples).difference(chosen))
     warnings = [f"Answers to {outside} examples outside the selection are set aside."] if outside else []
     return rows, warnings
@@ -145,7 +145,7 @@ def _foreign(names: list[str]) -> list[str]:
 def _view(
     selection: SelectionRecord,
     matrix: MatrixRecord,
-    standing: Standing,
+    standing: SelectionEvaluator,
     rows: dict[str, Row],
     confidence: float,
     *,
@@ -168,6 +168,6 @@ def _view(
     )
 
 
-def _score(model: str, score: Score, standing: Standing) -> ScoreView:
+def _score(model: str, score: Score, standing: SelectionEvaluator) -> ScoreView:
     alike = [standing.models[at] for at in score.indistinguishable]
     return ScoreView.model_validate(asdict(score) | {"model": model, "indistinguishable": alike})

@@ -7,8 +7,8 @@ from typing import Literal
 from fastapi import Response
 from sqlalchemy import Connection
 
-from service.core.errors import Fault, InvalidRequest
-from service.export import FORMATS, TOOLS, Cannot, Choice, Example, Format
+from service.core.errors import FieldError, InvalidRequest
+from service.export import FORMATS, TOOLS, Example, ExportedSelection, ExportError, ExportFormat
 from service.schemas.selections import ExportView
 from service.store import matrices
 from service.store.records import SelectionRecord
@@ -25,38 +25,38 @@ CONTENT = {
 }
 
 
-def choice_of(conn: Connection, record: SelectionRecord) -> Choice:
+def choice_of(conn: Connection, record: SelectionRecord) -> ExportedSelection:
     """What there is to export of a selection."""
     chosen = record.body["examples"]
     origin = matrices.origin(conn, record.matrix_id)
     if origin is None:
         examples = [Example(e["id"], e["weight"], e["subtask"]) for e in chosen]
-        return Choice(record.id, record.content_hash, examples)
+        return ExportedSelection(record.id, record.content_hash, examples)
     native = list(zip(origin.tasks, origin.ids, strict=True))
     named = dict(zip(matrices.examples(conn, record.matrix_id), native, strict=True))
     benchmark: dict[str, list[str]] = {}
     for task, name in native:
         benchmark.setdefault(task, []).append(name)
     examples = [Example(e["id"], e["weight"], e["subtask"], *named[e["id"]]) for e in chosen]
-    return Choice(record.id, record.content_hash, examples, origin.tool, benchmark)
+    return ExportedSelection(record.id, record.content_hash, examples, origin.tool, benchmark)
 
 
-def offered(choice: Choice) -> list[ExportView]:
+def offered(choice: ExportedSelection) -> list[ExportView]:
     """The formats worth offering: those for anyone, and those of the tool that ran the examples."""
     fitting = (form for form in FORMATS.values() if form.name not in TOOLS or form.name == choice.tool)
     return [_offer(form, choice) for form in fitting]
 
 
-def _offer(form: Format, choice: Choice) -> ExportView:
+def _offer(form: ExportFormat, choice: ExportedSelection) -> ExportView:
     name, href = form.filename(choice), f"/selections/{choice.id}/export?format={form.name}"
     try:
         command = form.command(choice)
-    except Cannot as cannot:
+    except ExportError as cannot:
         return ExportView(format=form.name, href=None, filename=None, command=None, reason=f"{cannot}.")
     return ExportView(format=form.name, href=href, filename=name, command=command, reason=None)
 
 
-def response(form: Format, choice: Choice, etag: str) -> Response:
+def response(form: ExportFormat, choice: ExportedSelection, etag: str) -> Response:
     """The file.
 
     Raises
@@ -66,8 +66,10 @@ def response(form: Format, choice: Choice, etag: str) -> Response:
     """
     try:
         text = form.write(choice)
-    except Cannot as cannot:
-        raise InvalidRequest(f"{cannot}.", [Fault("query/format", "no_such_export", f"{cannot}.")]) from None
+    except ExportError as cannot:
+        raise InvalidRequest(
+            f"{cannot}.", [FieldError("query/format", "no_such_export", f"{cannot}.")]
+        ) from None
     headers = {
         "ETag": f'"{etag}"',
         "Content-Disposition": f'attachment; filename="{form.filename(choice)}"',

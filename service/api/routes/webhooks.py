@@ -10,7 +10,7 @@ from fastapi import APIRouter, Body, Path, Response
 from service.api.context import ContextDep
 from service.api.parameters import Cursor, Limit
 from service.api.route_classes import AdminRoute
-from service.core.errors import Fault, InvalidRequest
+from service.core.errors import FieldError, InvalidRequest
 from service.jobs.webhook_client import Outbound, RefusedAddress
 from service.jobs.webhook_delivery import new_secret
 from service.schemas.problems import refusals
@@ -44,7 +44,7 @@ def create_webhook(
     try:
         Outbound(allow_private=context.settings.webhook_private_addresses).check(ask.url)
     except RefusedAddress as refusal:
-        raise InvalidRequest(f"/url: {refusal}", [Fault("/url", "refused", str(refusal))]) from None
+        raise InvalidRequest(f"/url: {refusal}", [FieldError("/url", "refused", str(refusal))]) from None
     secret = new_secret()
     with context.engine.begin() as conn:
         record = webhooks.add(conn, url=ask.url, secret=secret)

@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx
 
-from service.cli.pipeline.exit_codes import Trouble
+from service.cli.pipeline.exit_codes import PipelineError
 from service.cli.pipeline.files import Sent
 
 TIMEOUT = httpx.Timeout(600, connect=10)
@@ -37,9 +37,11 @@ class Service:
         try:
             self._http = httpx.Client(base_url=url, timeout=TIMEOUT, headers=bearing(key))
         except UnicodeEncodeError as error:
-            raise Trouble("The key is none: it holds other characters than a key of the service.") from error
+            raise PipelineError(
+                "The key is none: it holds other characters than a key of the service."
+            ) from error
         except (httpx.InvalidURL, ValueError) as error:
-            raise Trouble(f"{url!r} is no address of a service: {error}") from error
+            raise PipelineError(f"{url!r} is no address of a service: {error}") from error
         # Without a password: the log of a pipeline may be public.
         self.address = str(self._http.base_url.copy_with(userinfo=b"")).rstrip("/")
         self._wait = wait
@@ -101,7 +103,7 @@ class Service:
             yield
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             why = str(error) or type(error).__name__
-            raise Trouble(
+            raise PipelineError(
                 f"No answer from {self.address}: {why}. Is it the service's address? {WHERE}"
             ) from error
 
@@ -111,9 +113,9 @@ class Service:
             return told
         if told is not None and "detail" in told and "errors" in told:
             hint = [KEY] if answer.status_code == httpx.codes.UNAUTHORIZED else []
-            raise Trouble("\n".join([problem(told), *hint]))
+            raise PipelineError("\n".join([problem(told), *hint]))
         asked = f"{answer.request.method} {answer.request.url.path}"
-        raise Trouble(
+        raise PipelineError(
             f"{self.address} answered {answer.status_code} {answer.reason_phrase} to {asked}, and not as "
             f"Tastetest does. Is it the service's address? {WHERE}"
         )

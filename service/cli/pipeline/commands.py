@@ -12,7 +12,7 @@ import click
 
 from service.cli.pipeline import formatting, inputs
 from service.cli.pipeline.client import Answer, Service
-from service.cli.pipeline.exit_codes import Exit, PipelineCommand, Trouble
+from service.cli.pipeline.exit_codes import Exit, PipelineCommand, PipelineError
 from service.cli.pipeline.files import opened
 
 VERDICTS = {"pass": Exit.PASS, "fail": Exit.FAIL, "inconclusive": Exit.INCONCLUSIVE}
@@ -203,7 +203,7 @@ def _subtasks(service: Service, selection: str | None) -> dict[str, str]:
     """The subtask of each chosen example."""
     examples = service.get(f"/selections/{_part(selection)}")["examples"]
     if any(example["subtask"] is None for example in examples):
-        raise Trouble("The benchmark has no subtasks; say what belongs together with --clusters.")
+        raise PipelineError("The benchmark has no subtasks; say what belongs together with --clusters.")
     return {example["id"]: example["subtask"] for example in examples}
 
 

@@ -18,7 +18,7 @@ class Exit(IntEnum):
     ERROR = 3
 
 
-class Trouble(click.ClickException):
+class PipelineError(click.ClickException):
     """What went wrong, as a sentence for the person who reads the pipeline's log."""
 
     exit_code = Exit.ERROR
@@ -52,7 +52,7 @@ class PipelineCommand(click.Command):
             raise SystemExit(INTERRUPTED) from None
         except Exception as error:
             text = f"tastetest {self.name} is defective: {type(error).__name__}: {error}"
-            raise Trouble(text) from error
+            raise PipelineError(text) from error
 
 
 class PipelineGroup(click.Group):

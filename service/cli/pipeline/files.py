@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import BinaryIO, cast
 
-from service.cli.pipeline.exit_codes import Trouble
+from service.cli.pipeline.exit_codes import PipelineError
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +34,13 @@ def opened(path: Path) -> Iterator[Sent]:
             with path.open("rb") as opened_file:
                 yield Sent(path.name, opened_file, "application/octet-stream")
     except OSError as error:
-        raise Trouble(f"{path} cannot be read: {error.strerror or error}.") from error
+        raise PipelineError(f"{path} cannot be read: {error.strerror or error}.") from error
 
 
 def _pack(folder: Path, file: BinaryIO) -> None:
     found = sorted(path for path in folder.rglob("*") if path.is_file())
     if not found:
-        raise Trouble(f"There is no file in the folder {folder}.")
+        raise PipelineError(f"There is no file in the folder {folder}.")
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, strict_timestamps=False) as archive:
         for path in found:
             archive.write(path, path.relative_to(folder))

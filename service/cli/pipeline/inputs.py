@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from service.cli.pipeline.exit_codes import Trouble
+from service.cli.pipeline.exit_codes import PipelineError
 
 Side = str | dict[str, Any]
 
@@ -17,7 +17,7 @@ def side(told: str) -> Side:
 
     Raises
     ------
-    Trouble
+    PipelineError
         The file does not hold scores.
     """
     path = Path(told[1:])
@@ -37,13 +37,13 @@ def clusters(path: Path) -> dict[str, str]:
 
     Raises
     ------
-    Trouble
+    PipelineError
         The file says it of an example twice.
     """
     found: dict[str, str] = {}
     for example, cluster in _pairs(path):
         if found.setdefault(example, str(cluster)) != str(cluster):
-            raise Trouble(f"{path} puts example {example!r} in two clusters; an example has one.")
+            raise PipelineError(f"{path} puts example {example!r} in two clusters; an example has one.")
     return found
 
 
@@ -55,9 +55,9 @@ def _pairs(path: Path) -> list[tuple[str, Any]]:
             return list(json.loads(text).items())
         rows = list(csv.reader(text.splitlines()))[1:]
     except (OSError, ValueError) as error:
-        raise Trouble(f"{path} cannot be read: {error}.") from error
+        raise PipelineError(f"{path} cannot be read: {error}.") from error
     if not rows or any(len(row) < 2 for row in rows):
-        raise Trouble(f"{path} is neither a JSON object nor CSV with a header and two columns.")
+        raise PipelineError(f"{path} is neither a JSON object nor CSV with a header and two columns.")
     return [(row[0], row[1]) for row in rows]
 
 
@@ -65,4 +65,4 @@ def _number(text: str, place: str) -> float | None:
     try:
         return float(text) if text.strip() else None
     except ValueError as error:
-        raise Trouble(f"{place}: {text!r} is no score from 0 to 1.") from error
+        raise PipelineError(f"{place}: {text!r} is no score from 0 to 1.") from error

@@ -14,7 +14,7 @@ from service.engine.comparison.calibration import Calibration, calibrate, cross_
 from service.engine.comparison.compare import Modelled, compare
 from service.engine.comparison.compare_many import Many, compare_many
 from service.engine.comparison.drift import Drift, drift
-from service.engine.comparison.gate import Gate, Rule, Verdict
+from service.engine.comparison.gate import Gate, GateRule, Verdict
 from service.engine.comparison.order_probability import prior_from_pairs
 from service.engine.comparison.power import (
     GroupDisagreement,
@@ -26,8 +26,8 @@ from service.engine.comparison.power import (
 )
 from service.engine.comparison.ranking import Ranking, rank
 from service.engine.comparison.sampling_design import Design, Truth, stratified_design
-from service.engine.comparison.scores import Estimator, Known, Score, estimate_scores
-from service.engine.comparison.selection_estimates import Predictor, Selected, basis, modelled
+from service.engine.comparison.scores import Estimator, KnownScores, Score, estimate_scores
+from service.engine.comparison.selection_estimates import Selected, StoredPredictor, basis, modelled
 from service.engine.comparison.thresholds import history, suggest_threshold, threshold_rates
 
 __all__ = [
@@ -38,13 +38,13 @@ __all__ = [
     "Estimator",
     "Gate",
     "GroupDisagreement",
-    "Known",
+    "KnownScores",
     "Many",
     "Modelled",
     "Power",
-    "Predictor",
+    "StoredPredictor",
     "Ranking",
-    "Rule",
+    "GateRule",
     "Score",
     "Selected",
     "Truth",

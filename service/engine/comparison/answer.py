@@ -27,7 +27,7 @@ from service.engine.comparison.equivalence import Equivalence
 from service.engine.comparison.gate import Verdict
 from service.engine.comparison.intervals import Interval
 from service.engine.comparison.mcnemar import McNemar
-from service.engine.comparison.operating_characteristics import Behaviour
+from service.engine.comparison.operating_characteristics import OperatingCharacteristics
 from service.engine.comparison.paired import Kind
 from service.engine.comparison.repeats import RepeatSummary
 from service.engine.comparison.sampling_design import Truth
@@ -92,7 +92,7 @@ class Comparison:
     disagreement: float
     mcnemar: McNemar | None
     full_benchmark: FullBenchmark
-    gate: Behaviour
+    gate: OperatingCharacteristics
     equivalence: Equivalence | None
     clusters: Clusters | None
     repeats: Repeats | None

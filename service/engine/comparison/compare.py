@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from service.engine.comparison import interpretation
 from service.engine.comparison.answer import Clusters, Comparison, Flips, FullBenchmark, Repeats
 from service.engine.comparison.equivalence import Equivalence, equivalence
-from service.engine.comparison.gate import Rule, verdict
+from service.engine.comparison.gate import GateRule, verdict
 from service.engine.comparison.mcnemar import mcnemar
-from service.engine.comparison.operating_characteristics import behaviour
+from service.engine.comparison.operating_characteristics import operating_characteristics
 from service.engine.comparison.order_probability import JEFFREYS, normal_order_probability, order_probability
-from service.engine.comparison.paired import Estimate, Pairs, difference, modelled_difference
+from service.engine.comparison.paired import Estimate, PairedScores, difference, modelled_difference
 from service.engine.comparison.repeats import Repeated, repeated
 from service.engine.comparison.sampling_design import Design, Truth
 from service.engine.data.errors import Undefined
@@ -42,7 +42,7 @@ def compare(
     baseline: NDArray[np.float64],
     candidate: NDArray[np.float64],
     design: Design,
-    rule: Rule,
+    rule: GateRule,
     *,
     truth: Truth = "population",
     clusters: Sequence[str] | None = None,
@@ -57,7 +57,7 @@ def compare(
         Scores in [0, 1] on the same examples in the same order; NaN where missing.
     design : Design
         Of these n examples; `Design.random(n, n)` for the full benchmark.
-    rule : Rule
+    rule : GateRule
     truth : "population" or "full_benchmark"
         What the verdict is about. By default the models themselves: every example that
         tells them apart may be noise of the run, so no finite-population correction;
@@ -79,7 +79,7 @@ def compare(
     common = ~np.isnan(first.mean) & ~np.isnan(second.mean)
     if not common.any():
         raise Undefined(f"none of the {len(common)} examples was answered by both models")
-    pairs = Pairs(
+    pairs = PairedScores(
         first.mean[common],
         second.mean[common],
         design.keep(common),
@@ -91,7 +91,9 @@ def compare(
     return _finish(answer, common, first.mean, second.mean, repeats)
 
 
-def _answer(pairs: Pairs, rule: Rule, truth: Truth, prior: float, modelled: Modelled | None) -> Comparison:
+def _answer(
+    pairs: PairedScores, rule: GateRule, truth: Truth, prior: float, modelled: Modelled | None
+) -> Comparison:
     deciding = _estimate(pairs, rule, truth, modelled)
     finite = _estimate(pairs, rule, "full_benchmark", modelled)
     lost, won = int((pairs.differences < 0).sum()), int((pairs.differences > 0).sum())
@@ -119,7 +121,7 @@ def _answer(pairs: Pairs, rule: Rule, truth: Truth, prior: float, modelled: Mode
         disagreement=(lost + won) / n,
         mcnemar=mcnemar(lost, won) if pairs.binary else None,
         full_benchmark=_full(pairs, finite, prior),
-        gate=behaviour(pairs, deciding, rule, truth),
+        gate=operating_characteristics(pairs, deciding, rule, truth),
         equivalence=_equivalence(pairs, deciding, rule),
         clusters=_clusters(pairs, rule, truth),
         repeats=None,
@@ -145,27 +147,27 @@ def _finish(
     return replace(answer, reason=interpretation.reason(answer), warnings=interpretation.warnings(answer))
 
 
-def _estimate(pairs: Pairs, rule: Rule, truth: Truth, modelled: Modelled | None) -> Estimate:
+def _estimate(pairs: PairedScores, rule: GateRule, truth: Truth, modelled: Modelled | None) -> Estimate:
     if modelled is None:
         return difference(pairs, rule.confidence, truth)
     value = modelled.candidate - modelled.baseline
     return modelled_difference(pairs, value, modelled.standard_error, rule.confidence, truth)
 
 
-def _equivalence(pairs: Pairs, deciding: Estimate, rule: Rule) -> Equivalence | None:
+def _equivalence(pairs: PairedScores, deciding: Estimate, rule: GateRule) -> Equivalence | None:
     if rule.margin == 0:
         return None
     return equivalence(deciding, pairs.movement, rule.margin, rule.level)
 
 
-def _clusters(pairs: Pairs, rule: Rule, truth: Truth) -> Clusters | None:
+def _clusters(pairs: PairedScores, rule: GateRule, truth: Truth) -> Clusters | None:
     if pairs.clusters is None:
         return None
     alone = difference(replace(pairs, clusters=None), rule.confidence, truth)
     return Clusters(int(pairs.clusters.max()) + 1, alone.standard_error)
 
 
-def _full(pairs: Pairs, finite: Estimate, prior: float) -> FullBenchmark:
+def _full(pairs: PairedScores, finite: Estimate, prior: float) -> FullBenchmark:
     chance: float | None = None
     if finite.difference != 0:
         plain = finite.kind in ("score", "exact") and pairs.binary and len(pairs.design.sizes) == 1

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from service.engine.comparison.answer import Comparison
 from service.engine.comparison.compare import compare
-from service.engine.comparison.gate import Rule
+from service.engine.comparison.gate import GateRule
 from service.engine.comparison.order_probability import JEFFREYS
 from service.engine.comparison.ranking import Ranking, rank, simultaneous_confidence
 from service.engine.comparison.repeats import repeated
 from service.engine.comparison.sampling_design import Design, Truth
-from service.engine.comparison.scores import Estimator, Known
+from service.engine.comparison.scores import Estimator, KnownScores
 from service.engine.comparison.selection_estimates import modelled
 
 
@@ -35,13 +35,13 @@ def compare_many(
     baseline: NDArray[np.float64],
     candidates: Sequence[NDArray[np.float64]],
     design: Design,
-    rule: Rule,
+    rule: GateRule,
     *,
     truth: Truth = "population",
     clusters: Sequence[str] | None = None,
     prior: float = JEFFREYS,
     estimator: Estimator | None = None,
-    known: Known | None = None,
+    known: KnownScores | None = None,
 ) -> Many:
     """Compare each candidate so that all verdicts hold together at the rule's confidence.
 

@@ -37,7 +37,7 @@ EXACT_UP_TO = 5_000
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class GateRule:
     """How a gate decides.
 
     Attributes
@@ -82,7 +82,7 @@ class Gate:
     ----------
     size : int
         Examples, or the nearest whole effective size.
-    rule : Rule
+    rule : GateRule
     discordant : ndarray of int64, shape (size + 1,)
         0 … size, every number of examples that may tell the two apart.
     fails_from : ndarray of int64, shape (size + 1,)
@@ -92,13 +92,13 @@ class Gate:
     """
 
     size: int
-    rule: Rule
+    rule: GateRule
     discordant: NDArray[np.int64]
     fails_from: NDArray[np.int64]
     passes_to: NDArray[np.int64]
 
     @classmethod
-    def build(cls, size: int, rule: Rule) -> Gate:
+    def build(cls, size: int, rule: GateRule) -> Gate:
         """Find both thresholds for every count, by bisection on the losses.
 
         The last few are kept: many candidates on the same examples meet the same gate.
@@ -140,7 +140,7 @@ class Gate:
 
 
 @lru_cache(maxsize=16)
-def _built(size: int, rule: Rule) -> Gate:
+def _built(size: int, rule: GateRule) -> Gate:
     discordant = np.arange(size + 1)
     fails = _least(discordant, lambda losses: _fails(discordant, losses, size, rule))
     passes = _least(discordant, lambda losses: ~_passes(discordant, losses, size, rule)) - 1
@@ -165,12 +165,12 @@ def smallest_detectable_drop(gate: Gate, disagreement: float) -> float | None:
     return high
 
 
-def normal_detectable_drop(standard_error: float, rule: Rule, freedom: int = 0) -> float:
+def normal_detectable_drop(standard_error: float, rule: GateRule, freedom: int = 0) -> float:
     """The same for an estimate with a normal error, or Student's t when `freedom` is given."""
     return rule.margin + (critical(rule.confidence, freedom) + _quantile(rule.power)) * standard_error
 
 
-def normal_fail_probability(standard_error: float, rule: Rule, drop: float, freedom: int = 0) -> float:
+def normal_fail_probability(standard_error: float, rule: GateRule, drop: float, freedom: int = 0) -> float:
     """Probability of `fail` for such an estimate."""
     if standard_error == 0:
         return float(drop > rule.margin)
@@ -178,7 +178,7 @@ def normal_fail_probability(standard_error: float, rule: Rule, drop: float, free
     return float(special.stdtr(freedom, reach) if freedom else special.ndtr(reach))
 
 
-def examples_needed(disagreement: float, difference: float, rule: Rule) -> int | None:
+def examples_needed(disagreement: float, difference: float, rule: GateRule) -> int | None:
     """Independent examples after which the gate decides with the rule's power.
 
     (z_{α/2} √(D − m²) + z_power √(D − δ²))² / (δ + m)², D the disagreement, δ the true
@@ -200,14 +200,16 @@ def likely(n: int, rate: float) -> slice:
     return slice(max(0, math.floor(n * rate - reach)), min(n, math.ceil(n * rate + reach)) + 1)
 
 
-def _fails(discordant: NDArray[np.int64], losses: NDArray[np.int64], n: int, rule: Rule) -> NDArray[np.bool_]:
+def _fails(
+    discordant: NDArray[np.int64], losses: NDArray[np.int64], n: int, rule: GateRule
+) -> NDArray[np.bool_]:
     gains = discordant - losses
     below = score_statistic(gains, losses, n, -rule.margin) < -critical(rule.confidence)
     return below & (losses > gains) & (mid_p(gains, losses) <= rule.level)
 
 
 def _passes(
-    discordant: NDArray[np.int64], losses: NDArray[np.int64], n: int, rule: Rule
+    discordant: NDArray[np.int64], losses: NDArray[np.int64], n: int, rule: GateRule
 ) -> NDArray[np.bool_]:
     gains = discordant - losses
     above = score_statistic(gains, losses, n, -rule.margin) > critical(rule.confidence)

@@ -10,18 +10,18 @@ import numpy as np
 from service.engine.comparison.gate import (
     EXACT_UP_TO,
     Gate,
-    Rule,
+    GateRule,
     examples_needed,
     normal_detectable_drop,
     normal_fail_probability,
     smallest_detectable_drop,
 )
-from service.engine.comparison.paired import Estimate, Pairs, difference
+from service.engine.comparison.paired import Estimate, PairedScores, difference
 from service.engine.comparison.sampling_design import Truth
 
 
 @dataclass(frozen=True, slots=True)
-class Behaviour:
+class OperatingCharacteristics:
     """Operating characteristics.
 
     Attributes
@@ -52,14 +52,16 @@ class Behaviour:
     can_fail: bool
 
 
-def behaviour(pairs: Pairs, estimate: Estimate, rule: Rule, truth: Truth) -> Behaviour:
+def operating_characteristics(
+    pairs: PairedScores, estimate: Estimate, rule: GateRule, truth: Truth
+) -> OperatingCharacteristics:
     """Operating characteristics of the gate that made `estimate`."""
     rate = _rate(pairs, estimate)
     scale = _scale(pairs, estimate, rule)
     needed = _needed(pairs, examples_needed(rate, estimate.difference, rule), scale, truth)
     equal = examples_needed(rate, 0.0, rule) if rule.margin > 0 else None
     alarm, drop, can_pass, can_fail = _characteristics(estimate, rule, rate)
-    return Behaviour(
+    return OperatingCharacteristics(
         false_alarm_rate=alarm,
         false_alarm_limit=rule.false_alarm_limit,
         smallest_detectable_drop=drop,
@@ -71,7 +73,9 @@ def behaviour(pairs: Pairs, estimate: Estimate, rule: Rule, truth: Truth) -> Beh
     )
 
 
-def _characteristics(estimate: Estimate, rule: Rule, rate: float) -> tuple[float, float | None, bool, bool]:
+def _characteristics(
+    estimate: Estimate, rule: GateRule, rate: float
+) -> tuple[float, float | None, bool, bool]:
     if estimate.kind == "score" and estimate.size <= EXACT_UP_TO:
         gate = Gate.build(max(1, round(estimate.size)), rule)
         drop = smallest_detectable_drop(gate, rate)
@@ -82,13 +86,13 @@ def _characteristics(estimate: Estimate, rule: Rule, rate: float) -> tuple[float
     return alarm, drop if drop <= 1 else None, True, True
 
 
-def _rate(pairs: Pairs, estimate: Estimate) -> float:
+def _rate(pairs: PairedScores, estimate: Estimate) -> float:
     """Disagreement, with one example added each way so that it is never 0."""
     size = estimate.size if np.isfinite(estimate.size) else len(pairs.differences)
     return (pairs.movement * size + 1) / (size + 2)
 
 
-def _scale(pairs: Pairs, estimate: Estimate, rule: Rule) -> float:
+def _scale(pairs: PairedScores, estimate: Estimate, rule: GateRule) -> float:
     """Examples of this kind that tell as much as one independent 0/1 example."""
     size = estimate.size
     if estimate.kind != "model":
@@ -96,7 +100,7 @@ def _scale(pairs: Pairs, estimate: Estimate, rule: Rule) -> float:
     return len(pairs.differences) / max(float(size), 1e-9)
 
 
-def _needed(pairs: Pairs, independent: int | None, scale: float, truth: Truth) -> int | None:
+def _needed(pairs: PairedScores, independent: int | None, scale: float, truth: Truth) -> int | None:
     if independent is None:
         return None
     needed = independent * scale

@@ -27,7 +27,7 @@ ROUNDING = 1e-24
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Pairs:
+class PairedScores:
     """Two models' results on the examples both answered.
 
     Attributes
@@ -94,12 +94,12 @@ class Estimate:
     freedom: int = 0
 
 
-def difference(pairs: Pairs, confidence: float = 0.95, truth: Truth = "population") -> Estimate:
+def difference(pairs: PairedScores, confidence: float = 0.95, truth: Truth = "population") -> Estimate:
     """The paired difference with a two-sided interval.
 
     Parameters
     ----------
-    pairs : Pairs
+    pairs : PairedScores
     confidence : float
     truth : "population" or "full_benchmark"
         Whether the interval is for the models on examples like these and on new
@@ -123,7 +123,7 @@ def difference(pairs: Pairs, confidence: float = 0.95, truth: Truth = "populatio
 
 
 def modelled_difference(
-    pairs: Pairs, difference: float, standard_error: float, confidence: float, truth: Truth
+    pairs: PairedScores, difference: float, standard_error: float, confidence: float, truth: Truth
 ) -> Estimate:
     """A difference estimated by a model, with a normal error.
 
@@ -211,7 +211,7 @@ def _bisect(
     return low
 
 
-def _variance(pairs: Pairs, truth: Truth) -> float:
+def _variance(pairs: PairedScores, truth: Truth) -> float:
     """Variance of the estimated difference, by clusters when there are any."""
     design, differences = pairs.design, pairs.differences
     finite = truth == "full_benchmark"
@@ -226,7 +226,7 @@ def _variance(pairs: Pairs, truth: Truth) -> float:
     return variance if variance > ROUNDING else 0.0
 
 
-def _freedom(pairs: Pairs) -> int:
+def _freedom(pairs: PairedScores) -> int:
     """Degrees of freedom of t; 0 where t does not apply."""
     if pairs.clusters is not None:
         return int(pairs.clusters.max())
@@ -235,7 +235,7 @@ def _freedom(pairs: Pairs) -> int:
     return max(len(pairs.differences) - len(pairs.design.sizes), 0)
 
 
-def _size(pairs: Pairs, truth: Truth, z: float) -> float:
+def _size(pairs: PairedScores, truth: Truth, z: float) -> float:
     """Effective size for the score interval."""
     bound = np.asarray(pairs.movement - pairs.difference**2)
     size = float(pairs.design.effective_size(pairs.differences, bound, truth, z**2 / 2))
@@ -244,7 +244,7 @@ def _size(pairs: Pairs, truth: Truth, z: float) -> float:
     return size
 
 
-def _least_error(pairs: Pairs, difference: float, size: float) -> float:
+def _least_error(pairs: PairedScores, difference: float, size: float) -> float:
     """Standard error with one example added each way, where the sample shows none (Agresti & Min 2005)."""
     movement = max(pairs.movement, abs(difference))
     gain, loss = ((movement + sign * difference) / 2 * size + 1 for sign in (1, -1))

@@ -23,7 +23,7 @@ from scipy import special
 from service.engine.comparison.gate import (
     EXACT_UP_TO,
     Gate,
-    Rule,
+    GateRule,
     examples_needed,
     likely,
     normal_detectable_drop,
@@ -88,7 +88,7 @@ def power(
     difference: float,
     sizes: Sequence[int],
     *,
-    rule: Rule,
+    rule: GateRule,
     total: int | None = None,
 ) -> Power:
     """Examples needed for one difference, and what each size can tell.
@@ -100,7 +100,7 @@ def power(
     difference : float
         Between their full scores; above 0, at most `disagreement`.
     sizes : sequence of int
-    rule : Rule
+    rule : GateRule
         Its `power` is the probability wanted throughout.
     total : int, optional
         Examples in the full benchmark; None for an unlimited supply.
@@ -220,7 +220,7 @@ def near_margin(scores: NDArray[np.float64], margin: float, width: float) -> Nea
     )
 
 
-def _at_size(size: int, disagreement: float, rule: Rule, total: int | None) -> SizePower:
+def _at_size(size: int, disagreement: float, rule: GateRule, total: int | None) -> SizePower:
     reach = mdad(disagreement, size, rule.power, total)
     if size > EXACT_UP_TO:
         error = math.sqrt(disagreement / size)

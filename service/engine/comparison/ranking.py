@@ -26,7 +26,7 @@ from service.engine.comparison.intervals import Interval, critical, wilson_share
 from service.engine.comparison.mcnemar import mid_p
 from service.engine.comparison.paired import score_statistic, tango
 from service.engine.comparison.sampling_design import Design, Truth
-from service.engine.comparison.scores import Estimator, Known, filled
+from service.engine.comparison.scores import Estimator, KnownScores, filled
 from service.engine.data.errors import Undefined
 
 Square = NDArray[np.float64]
@@ -88,7 +88,7 @@ def rank(
     confidence: float = 0.95,
     truth: Truth = "population",
     estimator: Estimator | None = None,
-    known: Known | None = None,
+    known: KnownScores | None = None,
 ) -> Ranking:
     """Rank K models by their results on the same examples.
 
@@ -105,7 +105,7 @@ def rank(
     estimator : Estimator, optional
         For selections that are no sample: scores, differences and their errors come from
         it, as in `compare`.
-    known : Known, optional
+    known : KnownScores, optional
         With an estimator: the models from which missing answers are filled in.
 
     Raises
@@ -225,7 +225,7 @@ def _design_size(
     return np.asarray(size * (bound + pseudo) / (np.maximum(spread, 0) + pseudo))
 
 
-def _estimates(scores: Square, estimator: Estimator, known: Known | None) -> NDArray[np.float64]:
+def _estimates(scores: Square, estimator: Estimator, known: KnownScores | None) -> NDArray[np.float64]:
     """Full scores by an estimator, shape (K,); without known models the answered stand for the rest."""
     there = ~np.isnan(scores)
     if known is None:

@@ -28,7 +28,7 @@ from service.engine.comparison.calibration import LEAST_MODELS, Calibration
 from service.engine.comparison.intervals import Interval, critical, wilson_share
 from service.engine.comparison.paired import LEAST_FOR_T
 from service.engine.comparison.sampling_design import Design
-from service.engine.comparison.similarity import Likeness
+from service.engine.comparison.similarity import Similarity
 from service.engine.data.errors import Undefined
 
 # Below this coverage a rank is not given.
@@ -36,7 +36,7 @@ LEAST_COVERAGE = 0.8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Known:
+class KnownScores:
     """The matrix's models.
 
     Attributes
@@ -92,7 +92,7 @@ class Score:
 def estimate_scores(
     answers: NDArray[np.float64],
     by: Design | Estimator,
-    known: Known,
+    known: KnownScores,
     confidence: float = 0.95,
 ) -> list[Score]:
     """Estimate the full scores of T new models.
@@ -103,7 +103,7 @@ def estimate_scores(
         On the selection, in [0, 1]; NaN where missing.
     by : Design or Estimator
         Of the n examples.
-    known : Known
+    known : KnownScores
     confidence : float
 
     Raises
@@ -111,7 +111,7 @@ def estimate_scores(
     Undefined
         A model answered none of the examples; the text gives its row.
     """
-    likeness = Likeness.of(known.answers[known.source])
+    likeness = Similarity.of(known.answers[known.source])
     return [_score(row, at, by, known, likeness, confidence) for at, row in enumerate(answers)]
 
 
@@ -141,8 +141,8 @@ def _score(
     row: NDArray[np.float64],
     at: int,
     by: Design | Estimator,
-    known: Known,
-    likeness: Likeness,
+    known: KnownScores,
+    likeness: Similarity,
     confidence: float,
 ) -> Score:
     there = ~np.isnan(row)
@@ -171,7 +171,7 @@ def _score(
 
 
 def _modelled(
-    row: NDArray[np.float64], there: NDArray[np.bool_], by: Estimator, known: Known, confidence: float
+    row: NDArray[np.float64], there: NDArray[np.bool_], by: Estimator, known: KnownScores, confidence: float
 ) -> tuple[float, Interval, float]:
     """Estimate with missing answers filled in, and an interval from the calibration."""
     whole = filled(row, known)
@@ -183,7 +183,7 @@ def _modelled(
     return score, (max(0.0, score - half), min(1.0, score + half)), error
 
 
-def filled(row: NDArray[np.float64], known: Known) -> NDArray[np.float64]:
+def filled(row: NDArray[np.float64], known: KnownScores) -> NDArray[np.float64]:
     """Answers with the missing ones filled in, from the known models' and the model's level, shape (n,).
 
     No missing answer is taken as certain, not even of a model right on all others: with n
@@ -213,12 +213,12 @@ def _bounds(row: NDArray[np.float64], by: Design | Estimator) -> Interval | None
     return min(max(low, 0.0), 1.0), min(max(high, 0.0), 1.0)
 
 
-def _rank(score: float, known: Known) -> int:
+def _rank(score: float, known: KnownScores) -> int:
     return 1 + int((known.scores > score + 1e-12).sum())
 
 
 def _warnings(
-    row: NDArray[np.float64], score: float, by: Design | Estimator, known: Known, likeness: Likeness
+    row: NDArray[np.float64], score: float, by: Design | Estimator, known: KnownScores, likeness: Similarity
 ) -> Sequence[str]:
     found = []
     missing = int(np.isnan(row).sum())

@@ -18,13 +18,13 @@ from service.engine.comparison.calibration import (
 )
 from service.engine.comparison.compare import Modelled
 from service.engine.comparison.sampling_design import Design, stratified_design
-from service.engine.comparison.scores import Estimator, Known, Score, estimate_scores
+from service.engine.comparison.scores import Estimator, KnownScores, Score, estimate_scores
 from service.engine.selection.random_sampling import RandomSampling
 from service.engine.selection.stratified import Stratified
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Predictor:
+class StoredPredictor:
     """A linear predictor of the full score fitted to the source models, such as the BLP.
 
     Attributes
@@ -54,7 +54,7 @@ class Selected:
     weights : ndarray of float64, shape (n,)
     strata : ndarray of int, shape (N,)
         Subtask of every example.
-    predictor : Predictor, optional
+    predictor : StoredPredictor, optional
         When the estimator is one, rather than the weights.
     calibration : Calibration, optional
         Cross-validated when the selection was made.
@@ -68,24 +68,24 @@ class Selected:
     chosen: NDArray[np.integer]
     weights: NDArray[np.float64]
     strata: NDArray[np.integer]
-    predictor: Predictor | None = None
+    predictor: StoredPredictor | None = None
     calibration: Calibration | None = None
     of_scores: bool = True
 
 
-def basis(selected: Selected, known: Known) -> Design | Estimator:
+def basis(selected: Selected, known: KnownScores) -> Design | Estimator:
     """What to estimate full scores by.
 
     Random and stratified selections with their own estimator are samples and need no
     model. For the others the errors are those of models that had no part in the choice
     when the matrix has ten of them, else those found by cross-validation, else the
-    predictor's own, else those of the source models. Known models with a missing answer
+    predictor's own, else those of the source models. KnownScores models with a missing answer
     on the selection are left out of the measurement.
 
     Parameters
     ----------
     selected : Selected
-    known : Known
+    known : KnownScores
         At least two models with complete answers, unless the selection is a sample.
     """
     sample = selected.of_scores and selected.predictor is None
@@ -93,7 +93,7 @@ def basis(selected: Selected, known: Known) -> Design | Estimator:
         return Design.random(len(selected.chosen), len(selected.strata))
     if sample and selected.method == Stratified.name:
         return stratified_design(selected.strata, selected.chosen, selected.options["allocation"])
-    predictor = selected.predictor or Predictor(selected.weights, 0.0, 0.0)
+    predictor = selected.predictor or StoredPredictor(selected.weights, 0.0, 0.0)
     calibration = _calibration(selected, predictor, known)
     return Estimator(predictor.coefficients, calibration, predictor.intercept)
 
@@ -102,7 +102,7 @@ def modelled(
     baseline: NDArray[np.float64],
     candidate: NDArray[np.float64],
     by: Estimator,
-    known: Known,
+    known: KnownScores,
     confidence: float = 0.95,
 ) -> Modelled:
     """The difference of two models' estimated scores, for `compare` on a selection that is no sample.
@@ -119,7 +119,7 @@ def modelled(
     return Modelled(scores[0].score, scores[1].score, error / float(common.mean()) ** 0.5)
 
 
-def _calibration(selected: Selected, predictor: Predictor, known: Known) -> Calibration:
+def _calibration(selected: Selected, predictor: StoredPredictor, known: KnownScores) -> Calibration:
     complete = ~np.isnan(known.answers).any(axis=1)
     new, old = complete & ~known.source, complete & known.source
     if new.sum() >= LEAST_MODELS:
@@ -132,7 +132,7 @@ def _calibration(selected: Selected, predictor: Predictor, known: Known) -> Cali
 
 
 def _measure(
-    predictor: Predictor, known: Known, models: NDArray[np.bool_], measured_on: MeasuredOn
+    predictor: StoredPredictor, known: KnownScores, models: NDArray[np.bool_], measured_on: MeasuredOn
 ) -> Calibration:
     answers = known.answers[models]
     estimates = answers @ predictor.coefficients + predictor.intercept

@@ -13,8 +13,8 @@ from service.engine.comparison.calibration import Calibration
 from service.engine.comparison.drift import Drift, drift
 from service.engine.comparison.order_probability import JEFFREYS, prior_from_pairs
 from service.engine.comparison.sampling_design import Design
-from service.engine.comparison.scores import Estimator, Known
-from service.engine.comparison.selection_estimates import Predictor, Selected, basis
+from service.engine.comparison.scores import Estimator, KnownScores
+from service.engine.comparison.selection_estimates import Selected, StoredPredictor, basis
 from service.engine.data.matrix import Matrix, MissingPolicy
 from service.engine.data.pairs import choose_pairs, discordant
 
@@ -22,7 +22,7 @@ MOST_PAIRS = 20_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Standing:
+class SelectionEvaluator:
     """How a selection stands for its benchmark.
 
     Attributes
@@ -33,7 +33,7 @@ class Standing:
         Ids of the N examples it was chosen from.
     chosen : tuple of str
         Ids of the n chosen examples, the columns of `known.answers`.
-    known : Known
+    known : KnownScores
     by : Design or Estimator
         What full scores are estimated by.
     prior : float
@@ -43,7 +43,7 @@ class Standing:
     models: tuple[str, ...]
     benchmark: tuple[str, ...]
     chosen: tuple[str, ...]
-    known: Known
+    known: KnownScores
     by: Design | Estimator
     prior: float
 
@@ -60,7 +60,7 @@ class Standing:
         return int(self.known.answers.size) + len(self.models) + len(self.benchmark)
 
 
-def standing(matrix: Matrix, body: Mapping[str, Any], *, confidences: bool) -> Standing:
+def build_evaluator(matrix: Matrix, body: Mapping[str, Any], *, confidences: bool) -> SelectionEvaluator:
     """Work out how a selection stands for the matrix it was chosen from.
 
     Parameters
@@ -78,7 +78,7 @@ def standing(matrix: Matrix, body: Mapping[str, Any], *, confidences: bool) -> S
     chosen = np.array([place[example["id"]] for example in body["examples"]])
     sources = set(body["source_models"])
     answers = matrix.confidences if confidences and matrix.confidences is not None else matrix.scores
-    known = Known(
+    known = KnownScores(
         scores=matrix.accuracies,
         answers=answers[:, chosen].astype(np.float64),
         source=np.array([model in sources for model in matrix.models]),
@@ -95,7 +95,7 @@ def standing(matrix: Matrix, body: Mapping[str, Any], *, confidences: bool) -> S
         calibration=None if measured is None else _calibration(measured),
         of_scores=answers is matrix.scores,
     )
-    return Standing(
+    return SelectionEvaluator(
         models=matrix.models,
         benchmark=matrix.examples,
         chosen=tuple(matrix.examples[at] for at in chosen),
@@ -105,8 +105,10 @@ def standing(matrix: Matrix, body: Mapping[str, Any], *, confidences: bool) -> S
     )
 
 
-def _predictor(told: Mapping[str, Any] | None) -> Predictor | None:
-    return None if told is None else Predictor(**{**told, "coefficients": np.array(told["coefficients"])})
+def _predictor(told: Mapping[str, Any] | None) -> StoredPredictor | None:
+    return (
+        None if told is None else StoredPredictor(**{**told, "coefficients": np.array(told["coefficients"])})
+    )
 
 
 def _calibration(measured: Mapping[str, Any]) -> Calibration:
@@ -128,12 +130,12 @@ def _filled(matrix: Matrix, policy: str) -> Matrix:
     return matrix.fill(known[policy]) if policy in known else matrix
 
 
-def drifted(then: Standing, joined: Matrix) -> Drift:
+def drifted(then: SelectionEvaluator, joined: Matrix) -> Drift:
     """How the selection does on models that joined the matrix after it was made.
 
     Parameters
     ----------
-    then : Standing
+    then : SelectionEvaluator
     joined : Matrix
         The models that joined, over at least the examples of `then.benchmark`; those with
         a missing score there are left out.

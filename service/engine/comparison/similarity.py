@@ -19,7 +19,7 @@ FAR = 3.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Likeness:
+class Similarity:
     """The source models' mean answers and how strongly each follows the others'.
 
     Attributes
@@ -36,7 +36,7 @@ class Likeness:
     spread: float
 
     @classmethod
-    def of(cls, answers: NDArray[np.float64]) -> Likeness:
+    def of(cls, answers: NDArray[np.float64]) -> Similarity:
         """Learn from the sources' answers, shape (S, n), NaN where missing.
 
         A source's missing answers are taken as the others' mean; sources that lack

@@ -1,4 +1,4 @@
-"""Pairs of models: which are compared, how far apart they truly are, in which bin.
+"""ModelPairs of models: which are compared, how far apart they truly are, in which bin.
 
 Bins of the true difference have width 0.005 and are found by integer arithmetic
 where scores are 0/1: floor(200 · 0.145) is 28 in floating point, not 29.
@@ -19,15 +19,15 @@ EQUAL = 1e-12
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Pairs:
-    """Pairs of columns 0 … T − 1 in each of R trials, trial by trial.
+class ModelPairs:
+    """ModelPairs of columns 0 … T − 1 in each of R trials, trial by trial.
 
     Attributes
     ----------
     trial, first, second : ndarray of int32, shape (P,)
         first < second.
     possible : int
-        Pairs there are; more than P when they were sampled.
+        ModelPairs there are; more than P when they were sampled.
     """
 
     trial: NDArray[np.int32]
@@ -41,7 +41,7 @@ class Pairs:
         return len(self.first) < self.possible
 
 
-def choose_pairs(n_models: int, trials: int, most: int, rng: np.random.Generator) -> Pairs:
+def choose_pairs(n_models: int, trials: int, most: int, rng: np.random.Generator) -> ModelPairs:
     """All pairs of every trial, or an equal uniform sample of each where they are too many.
 
     Parameters
@@ -59,7 +59,7 @@ def choose_pairs(n_models: int, trials: int, most: int, rng: np.random.Generator
         codes = np.concatenate([_sample(possible, each, rng) for _ in range(trials)])
     first, second = unrank(codes, n_models)
     trial = np.repeat(np.arange(trials, dtype=np.int32), each)
-    return Pairs(trial, first.astype(np.int32), second.astype(np.int32), possible * trials)
+    return ModelPairs(trial, first.astype(np.int32), second.astype(np.int32), possible * trials)
 
 
 def _sample(possible: int, size: int, rng: np.random.Generator) -> NDArray[np.int64]:

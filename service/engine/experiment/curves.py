@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.engine.measures.bootstrap import ALL
-from service.engine.measures.evaluate import Judged, edges, judgement
+from service.engine.measures.evaluate import AgreementResult, edges, judgement
 from service.engine.planning.plan import Spec
 
 SAME, NEW = "same_items", "new_items"
@@ -45,7 +45,7 @@ class Cell:
         Of the estimates of trials, against the truth the plan asks for; None with a formula.
     """
 
-    judged: dict[str, tuple[Judged, int]]
+    judged: dict[str, tuple[AgreementResult, int]]
     extra: dict[str, dict[str, Any]] = field(default_factory=dict)
     errors: Errors | None = None
 
@@ -81,7 +81,7 @@ class Cell:
 
 
 @dataclass(slots=True, eq=False)
-class Line:
+class Curve:
     """One method (and number of source models) of a result.
 
     Attributes

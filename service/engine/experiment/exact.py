@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.engine.data.matrix import Matrix
-from service.engine.data.pairs import Pairs, Truth, choose_pairs, discordant, signs
-from service.engine.experiment.curves import SAME, Cell, Line
+from service.engine.data.pairs import ModelPairs, Truth, choose_pairs, discordant, signs
+from service.engine.experiment.curves import SAME, Cell, Curve
 from service.engine.experiment.splits import generator
 from service.engine.measures.bootstrap import LEAST_MODELS, Multiplicities
 from service.engine.measures.draw_error import normal_error, random_error, stratified_spread
-from service.engine.measures.evaluate import Judged, Rule, judge
-from service.engine.measures.random_agreement import Outcome, normal_agreement, random_agreement
+from service.engine.measures.evaluate import AgreementResult, AgreementRule, evaluate_agreement
+from service.engine.measures.random_agreement import OrderProbabilities, normal_agreement, random_agreement
 from service.engine.measures.stratified_agreement import lattice, strata_agreement
 from service.engine.planning.plan import Spec
 from service.engine.selection.stratified import Allocation, FittedStratified, pools
@@ -35,15 +35,15 @@ Check = Callable[[float], None]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WholeBenchmark:
-    """Pairs of all models on all examples, drawn with a fixed seed where they are too many."""
+    """ModelPairs of all models on all examples, drawn with a fixed seed where they are too many."""
 
     matrix: Matrix
-    rule: Rule
-    pairs: Pairs
+    rule: AgreementRule
+    pairs: ModelPairs
     truth: Truth
 
     @classmethod
-    def of(cls, matrix: Matrix, rule: Rule, most: int = MOST_PAIRS) -> WholeBenchmark:
+    def of(cls, matrix: Matrix, rule: AgreementRule, most: int = MOST_PAIRS) -> WholeBenchmark:
         """Choose the pairs and find their true differences."""
         pairs = choose_pairs(len(matrix.models), 1, most, generator(0, 0, "exact pairs"))
         sums = matrix.scores.sum(axis=1).astype(np.float64)
@@ -77,7 +77,7 @@ class WholeBenchmark:
         error = normal_error(stratified_spread(self.matrix.scores, pool, draws))
         return Cell({SAME: (self._judge(outcome), 0)}, {SAME: NO_TAU | {"estimation_error": error}}), notes
 
-    def _by_drawing(self, allocation: Allocation, size: int) -> tuple[Outcome, int]:
+    def _by_drawing(self, allocation: Allocation, size: int) -> tuple[OrderProbabilities, int]:
         """Share of simulated draws that order each pair rightly or leave it tied."""
         scores, pairs, rng = self.matrix.scores, self.pairs, generator(0, 0, "exact draws")
         count = int(np.clip(MOST_CELLS // (len(scores) * size + len(pairs.first)), *DRAWS))
@@ -90,7 +90,7 @@ class WholeBenchmark:
             order = signs(estimates[pairs.first] - estimates[pairs.second])
             agree += order * self.truth.sign > 0
             tie += order == 0
-        return Outcome(agree[:, None] / count, tie[:, None] / count), count
+        return OrderProbabilities(agree[:, None] / count, tie[:, None] / count), count
 
     @property
     def notes(self) -> dict[str, Any]:
@@ -118,16 +118,16 @@ class WholeBenchmark:
             better[:, k], worse[:, k] = np.where(ahead, most, least), np.where(ahead, least, most)
         return better, worse
 
-    def _judge(self, outcome: Outcome) -> Judged:
+    def _judge(self, outcome: OrderProbabilities) -> AgreementResult:
         models, drawn = len(self.matrix.models), None
         if models >= LEAST_MODELS:
             drawn = Multiplicities.draw(models, 1, generator(0, 0, "exact resamples"))
         rows = np.stack((self.pairs.first, self.pairs.second))
         agree, tie = outcome.agree.T, outcome.tie.T
-        return judge(self.pairs, rows, self.truth, agree, tie, self.rule, drawn, halves=False)
+        return evaluate_agreement(self.pairs, rows, self.truth, agree, tie, self.rule, drawn, halves=False)
 
 
-def sampling_note(pairs: Pairs) -> dict[str, Any]:
+def sampling_note(pairs: ModelPairs) -> dict[str, Any]:
     """Empty, or where pairs were sampled how many, and the most this adds to a standard error."""
     used = len(pairs.first)
     if not pairs.sampled:
@@ -135,18 +135,18 @@ def sampling_note(pairs: Pairs) -> dict[str, Any]:
     return {"pairs_sampled": {"used": used, "possible": pairs.possible, "added_error": 0.5 / np.sqrt(used)}}
 
 
-def random_line(sizes: tuple[int, ...], whole: WholeBenchmark) -> Line:
+def random_curve(sizes: tuple[int, ...], whole: WholeBenchmark) -> Curve:
     """Uniform draws from the whole benchmark, by formula: what every result is set beside."""
-    line = Line(Spec("random", "random", "mean", {}, "scores", {}), None)
+    line = Curve(Spec("random", "random", "mean", {}, "scores", {}), None)
     if sizes:
         line.cells = whole.random(sizes)
         line.notes = dict.fromkeys(sizes, whole.notes)
     return line
 
 
-def exact_line(spec: Spec, random: Line, whole: WholeBenchmark, check: Check) -> Line:
+def exact_curve(spec: Spec, random: Curve, whole: WholeBenchmark, check: Check) -> Curve:
     """The line of a method that has a formula, on the sizes of `random`."""
-    line = Line(spec, None)
+    line = Curve(spec, None)
     for size, cell in random.cells.items():
         check(0.0)
         if spec.method == "random":

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from service.engine.data.pairs import Pairs, Truth, choose_pairs, signs
-from service.engine.experiment.curves import NEW, SAME, Cell, Errors, Line
+from service.engine.data.pairs import ModelPairs, Truth, choose_pairs, signs
+from service.engine.experiment.curves import NEW, SAME, Cell, Curve, Errors
 from service.engine.experiment.estimates import Estimates
 from service.engine.experiment.splits import generator
 from service.engine.experiment.trials import Entry, entries
 from service.engine.measures.bootstrap import LEAST_MODELS, Multiplicities
-from service.engine.measures.evaluate import Judged, Rule, judge
+from service.engine.measures.evaluate import AgreementResult, AgreementRule, evaluate_agreement
 from service.engine.planning.plan import Plan
 
 MOST_PAIRS = 250_000
@@ -50,7 +50,7 @@ class Simulated:
     scores: NDArray[np.float64]
     overlap: NDArray[np.float64]
     truths: dict[str, tuple[NDArray[np.float64], int]]
-    pairs: Pairs
+    pairs: ModelPairs
     order: NDArray[np.int8]
     models: NDArray[np.int64]
     target_rows: NDArray[np.int32]
@@ -101,7 +101,7 @@ class Simulated:
             multiplicities(plan, targets, len(rows)) if with_intervals else None,
         )
 
-    def lines(self, rule: Rule, members: NDArray[np.bool_] | None = None) -> list[Line]:
+    def lines(self, rule: AgreementRule, members: NDArray[np.bool_] | None = None) -> list[Curve]:
         """One line an entry, judged on same items and, with examples held out, on new items.
 
         Parameters
@@ -109,7 +109,7 @@ class Simulated:
         members : ndarray of bool, shape (models,), optional
             Judge pairs between these models only.
         """
-        lines = [Line(entry.spec, entry.sources) for entry in self.entries]
+        lines = [Curve(entry.spec, entry.sources) for entry in self.entries]
         for (e, s), why in self.reasons.items():
             lines[e].reasons[self.plan.sizes[s]] = why
         cells = [Cell({}) for _ in self.curves]
@@ -127,20 +127,20 @@ class Simulated:
                 lines[e].stability[self.plan.sizes[s]] = float(known.mean())
         return lines
 
-    def _judge(self, truth: str, rule: Rule, members: NDArray[np.bool_] | None) -> Judged:
+    def _judge(self, truth: str, rule: AgreementRule, members: NDArray[np.bool_] | None) -> AgreementResult:
         pairs, order, real = self.pairs, self.order, self._truth(truth)
         models = np.stack((self.models[pairs.trial, pairs.first], self.models[pairs.trial, pairs.second]))
         drawn = self.drawn
         if members is not None:
             kept = members[models].all(axis=0)
-            pairs = Pairs(pairs.trial[kept], pairs.first[kept], pairs.second[kept], pairs.possible)
+            pairs = ModelPairs(pairs.trial[kept], pairs.first[kept], pairs.second[kept], pairs.possible)
             order, models = order[:, kept], (np.cumsum(members) - 1)[models[:, kept]]
             real = Truth(real.sign[kept], real.bin[kept], real.largest)
             drawn = multiplicities(self.plan, int(members.sum()), int(members.sum()))
         agree = (order * real.sign > 0).astype(np.float32)
         tie = (order == 0).astype(np.float32)
         halves = truth == self.plan.truth and members is None
-        return judge(pairs, models, real, agree, tie, rule, drawn, halves=halves)
+        return evaluate_agreement(pairs, models, real, agree, tie, rule, drawn, halves=halves)
 
     def _truth(self, truth: str) -> Truth:
         sums, n_examples = self.truths[truth]

@@ -16,7 +16,7 @@ from service.engine.prediction.blp import BLP
 from service.engine.prediction.blp import fit as fit_blp
 
 
-class View:
+class TrialData:
     """One trial on the whole benchmark or on one subtask.
 
     Parameters

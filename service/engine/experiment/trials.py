@@ -16,7 +16,7 @@ from service.engine.data.errors import Unsuitable
 from service.engine.data.matrix import Matrix
 from service.engine.experiment.estimates import Estimates
 from service.engine.experiment.splits import Splitter
-from service.engine.experiment.trial_data import View
+from service.engine.experiment.trial_data import TrialData
 from service.engine.planning.plan import Plan, Spec
 
 Check = Callable[[float], None]
@@ -67,7 +67,7 @@ def run_trials(plan: Plan, matrix: Matrix, first: int, last: int, check: Check) 
         split = splitter.draw(trial)
         room.targets[at] = split.targets
         for unit, subtask in enumerate(parts):
-            view = View(plan, matrix, trial, split, subtask)
+            view = TrialData(plan, matrix, trial, split, subtask)
             room.same[unit, at], room.new[unit, at] = view.true_sums()
             for group in groups:
                 _run_group(view, group, lines, room, unit, at)
@@ -85,7 +85,7 @@ def _groups(lines: tuple[Entry, ...]) -> list[list[int]]:
 
 
 def _run_group(
-    view: View, group: list[int], lines: tuple[Entry, ...], room: Estimates, unit: int, at: int
+    view: TrialData, group: list[int], lines: tuple[Entry, ...], room: Estimates, unit: int, at: int
 ) -> None:
     """Fit once, pick every size, estimate with every estimator of the group."""
     fits: list[Fitted] = []

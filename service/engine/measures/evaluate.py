@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from service.engine.data.pairs import BIN_WIDTH, N_BINS, Pairs, Truth
+from service.engine.data.pairs import BIN_WIDTH, N_BINS, ModelPairs, Truth
 from service.engine.measures.bootstrap import (
     ALL,
     EVEN,
@@ -31,7 +31,7 @@ QUANTUM = 2.0**20
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class AgreementRule:
     """How agreement and MDAD are counted: probability, and the paper's rule or the default."""
 
     probability: float
@@ -39,24 +39,24 @@ class Rule:
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
+class AgreementResult:
     """Tallies of C curves over bins of the true difference, on all, even and odd trials.
 
     Attributes
     ----------
     weight : ndarray of float64, shape (3, bins)
-        Pairs with an order.
+        ModelPairs with an order.
     strict, tied : ndarray of float64, shape (3, C, bins)
-        Pairs ordered rightly, and left tied.
+        ModelPairs ordered rightly, and left tied.
     equal : int
-        Pairs without a true difference, left out.
+        ModelPairs without a true difference, left out.
     largest : float
         Largest true difference.
     resampled : Resampled or None
         None without an interval.
     """
 
-    rule: Rule
+    rule: AgreementRule
     weight: NDArray[np.float64]
     strict: NDArray[np.float64]
     tied: NDArray[np.float64]
@@ -94,17 +94,17 @@ def edges(bins: NDArray[np.int64]) -> NDArray[np.float64]:
     return np.where(bins == NEVER, np.inf, bins * BIN_WIDTH)
 
 
-def judge(
-    pairs: Pairs,
+def evaluate_agreement(
+    pairs: ModelPairs,
     models: NDArray[np.integer],
     truth: Truth,
     agree: NDArray[np.floating],
     tie: NDArray[np.floating],
-    rule: Rule,
+    rule: AgreementRule,
     drawn: Multiplicities | None,
     *,
     halves: bool,
-) -> Judged:
+) -> AgreementResult:
     """Tally and resample every curve.
 
     Parameters
@@ -130,7 +130,7 @@ def judge(
         exact = np.round(credits * QUANTUM) / QUANTUM if credits.dtype == np.float64 else credits
         rows = (models[0][kept], models[1][kept], trial)
         resampled = resample(bins, exact.T, rows, drawn, rule.probability, paper=rule.paper, halves=halves)
-    return Judged(rule, weight, strict, tied, len(truth.sign) - len(kept), truth.largest, resampled)
+    return AgreementResult(rule, weight, strict, tied, len(truth.sign) - len(kept), truth.largest, resampled)
 
 
 def _tally(key: NDArray[np.integer], values: NDArray[np.floating]) -> NDArray[np.float64]:
@@ -143,7 +143,7 @@ def _halves(tally: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.stack((even + odd, even, odd))
 
 
-def judgement(judged: Judged, curve: int, which: int = ALL) -> dict[str, Any]:
+def judgement(judged: AgreementResult, curve: int, which: int = ALL) -> dict[str, Any]:
     """One curve's entry in the result (plain JSON)."""
     weight, strict, tied = judged.weight[which], judged.strict[which, curve], judged.tied[which, curve]
     pairs = int(weight.sum())
@@ -183,7 +183,9 @@ def judgement(judged: Judged, curve: int, which: int = ALL) -> dict[str, Any]:
     return answer | _intervals(judged, curve, which, answer["agreement"], headline)
 
 
-def _intervals(judged: Judged, curve: int, which: int, agreement: float, mdad: float) -> dict[str, Any]:
+def _intervals(
+    judged: AgreementResult, curve: int, which: int, agreement: float, mdad: float
+) -> dict[str, Any]:
     if judged.resampled is None:
         return {"interval_reason": TOO_FEW}
     low, high = interval(edges(judged.resampled.mdad[which, curve]), mdad)

@@ -29,7 +29,7 @@ MOST_KEPT = 200_000
 """Largest benchmark whose log factorials are kept for the next question."""
 
 
-class Outcome(NamedTuple):
+class OrderProbabilities(NamedTuple):
     """Probabilities that a draw orders a pair rightly, or leaves it tied.
 
     Attributes
@@ -54,7 +54,7 @@ def random_agreement(
     sizes: NDArray[np.integer],
     *,
     batch: int = BATCH,
-) -> Outcome:
+) -> OrderProbabilities:
     """Exact outcome of uniform draws without replacement.
 
     Parameters
@@ -70,7 +70,7 @@ def random_agreement(
 
     Returns
     -------
-    Outcome
+    OrderProbabilities
         Exact to 1e-12, as sums over scipy.stats.hypergeom show.
     """
     codes, where = np.unique((better + worse) * (n_examples + 1) + better, return_inverse=True)
@@ -88,7 +88,7 @@ def random_agreement(
             even = slice(first % 2, None, 2)
             ties = level[:, (first + 1) // 2 : last // 2 + 1]
             tie[block, place] = np.einsum("pk,pk->p", ties, chance[:, even])
-    return Outcome(agree[where], tie[where])
+    return OrderProbabilities(agree[where], tie[where])
 
 
 def _window(n_examples: int, discordant: NDArray[np.integer], size: int) -> tuple[int, int]:
@@ -107,7 +107,7 @@ def normal_agreement(
     first: NDArray[np.integer],
     second: NDArray[np.integer],
     sizes: NDArray[np.integer],
-) -> Outcome:
+) -> OrderProbabilities:
     """Agreement of uniform draws on graded scores: normal, with the finite-population correction.
 
     Φ(Δ / sqrt(S² / n · (N − n) / N)) with S² the variance of the per-example
@@ -123,7 +123,7 @@ def normal_agreement(
 
     Returns
     -------
-    Outcome
+    OrderProbabilities
         Ties are taken to have no probability.
     """
     n_examples = scores.shape[1]
@@ -136,7 +136,7 @@ def normal_agreement(
         variance[block] = apart.var(axis=1) * n_examples / max(n_examples - 1, 1)
     error = np.sqrt(variance[:, None] * (1 / sizes - 1 / n_examples))
     scaled = np.divide(mean[:, None], error, out=np.full(error.shape, np.inf), where=error > 0)
-    return Outcome(ndtr(scaled), np.zeros(error.shape))
+    return OrderProbabilities(ndtr(scaled), np.zeros(error.shape))
 
 
 def _discordant_drawn(

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.fft import irfft, next_fast_len, rfft
 
-from service.engine.measures.random_agreement import BATCH, Outcome, log_factorials
+from service.engine.measures.random_agreement import BATCH, OrderProbabilities, log_factorials
 
 
 class Lattice(NamedTuple):
@@ -49,7 +49,7 @@ def strata_agreement(
     worse: NDArray[np.integer],
     *,
     batch: int = BATCH,
-) -> Outcome:
+) -> OrderProbabilities:
     """Exact outcome of stratified draws estimated by the stratum-size weighted mean.
 
     Time and memory grow with pairs × strata × the lattice's reach.
@@ -66,7 +66,7 @@ def strata_agreement(
 
     Returns
     -------
-    Outcome
+    OrderProbabilities
         With S = 1.
     """
     grid = lattice(strata_sizes, draws)
@@ -76,7 +76,7 @@ def strata_agreement(
         _block(strata_sizes, draws, better[at : at + step], worse[at : at + step], grid, length)
         for at in range(0, len(better), step)
     ]
-    return Outcome(*(np.concatenate(column)[:, None] for column in zip(*blocks, strict=True)))
+    return OrderProbabilities(*(np.concatenate(column)[:, None] for column in zip(*blocks, strict=True)))
 
 
 def _block(

@@ -15,7 +15,7 @@ from scipy.stats import t as student
 from service.engine.data.contracts import Source
 from service.engine.prediction.covariance import Covariance, covariance
 from service.engine.prediction.holdout_error import LEAST_MODELS, Folds, Spread, spread, unchecked
-from service.engine.prediction.linear import Predictor, predictor
+from service.engine.prediction.linear import LinearPredictor, linear_predictor
 from service.engine.prediction.shrinkage import Floats
 
 _LEAST_FREEDOM = 3
@@ -37,9 +37,9 @@ class BLP:
         self.source = source
         self.covariance = covariance
 
-    def predictor(self, indices: NDArray[np.integer]) -> Predictor:
+    def predictor(self, indices: NDArray[np.integer]) -> LinearPredictor:
         """The predictor from answers on these distinct examples, shape (n,)."""
-        return predictor(self.covariance, indices)
+        return linear_predictor(self.covariance, indices)
 
     def estimate(self, indices: NDArray[np.integer], answers: Floats) -> Floats:
         """Full scores, shape (T,).

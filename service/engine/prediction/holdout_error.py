@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from service.engine.data.contracts import Source
 from service.engine.prediction.covariance import Covariance, covariance
-from service.engine.prediction.linear import predictor
+from service.engine.prediction.linear import linear_predictor
 from service.engine.prediction.shrinkage import Floats
 
 Chooser = Callable[[int], NDArray[np.integer]]
@@ -132,7 +132,7 @@ class Folds:
         observed, predicted, true, deviation = np.zeros((4, models))
         for fold in self._folds:
             chosen = fold.choose(size)
-            by = predictor(fold.covariance, chosen)
+            by = linear_predictor(fold.covariance, chosen)
             scores = self._source.scores[fold.rows].astype(np.float64)
             answers = scores[:, chosen]
             observed[fold.rows] = by.share * answers.mean(axis=1)

@@ -21,7 +21,7 @@ from service.engine.prediction.shrinkage import Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Predictor:
+class LinearPredictor:
     """full score ≈ intercept + answers · coefficients, for one subset.
 
     Attributes
@@ -50,7 +50,7 @@ class Predictor:
         predicted = self.intercept + answers @ self.coefficients
         return np.asarray((predicted - self.share * answers.mean(axis=1)) / (1 - self.share))
 
-    def corrected(self, offset: float, slope: float) -> Predictor:
+    def corrected(self, offset: float, slope: float) -> LinearPredictor:
         """The predictor whose `rest` is offset + slope × this one's."""
         plain = self.share / len(self.coefficients)
         return replace(
@@ -60,18 +60,18 @@ class Predictor:
         )
 
 
-def predictor(covariance: Covariance, indices: NDArray[np.integer]) -> Predictor:
+def linear_predictor(covariance: Covariance, indices: NDArray[np.integer]) -> LinearPredictor:
     """The predictor from answers on these distinct examples, shape (n,)."""
     examples, chosen = len(covariance.mean), len(indices)
     if chosen == examples:
-        return Predictor(np.full(examples, 1 / examples), 0.0, 0.0, 1.0)
+        return LinearPredictor(np.full(examples, 1 / examples), 0.0, 0.0, 1.0)
     mean, noise = covariance.mean[indices], covariance.noise[indices]
     factor = covariance.factor[indices].astype(np.float64)
     rest = covariance.factor.sum(axis=0, dtype=np.float64) - factor.sum(axis=0)
     weights, explained = _regress(factor, noise, rest)
     unexplained = max(float(rest @ rest) - explained, 0.0)
     variance = unexplained + max(float(covariance.noise.sum() - noise.sum()), 0.0)
-    return Predictor(
+    return LinearPredictor(
         coefficients=(1 + weights) / examples,
         intercept=float(covariance.mean.sum() - mean.sum() - weights @ mean) / examples,
         deviation=float(np.sqrt(variance)) / examples,

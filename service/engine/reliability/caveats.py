@@ -7,7 +7,7 @@ from hashlib import sha256
 from typing import Any
 
 from service.engine.data.matrix import Matrix
-from service.engine.experiment.curves import NEW, SAME, Cell, Line
+from service.engine.experiment.curves import NEW, SAME, Cell, Curve
 from service.engine.measures.bootstrap import ALL, LEAST_MODELS
 from service.engine.measures.evaluate import edges
 from service.engine.measures.mdad import first_crossing_bin, isotonic_bin
@@ -18,7 +18,7 @@ MUCH_LARGER = 0.02
 """By how much the recommended method's estimation error may exceed the least before a caveat says so."""
 
 
-def caveats(plan: Plan, matrix: Matrix, lines: list[Line], answer: dict[str, Any]) -> list[str]:
+def caveats(plan: Plan, matrix: Matrix, lines: list[Curve], answer: dict[str, Any]) -> list[str]:
     """Sentences, the weightiest first."""
     return [
         *_about_evidence(plan, answer),
@@ -45,7 +45,7 @@ def _about_evidence(plan: Plan, answer: dict[str, Any]) -> Iterator[str]:
         yield "One trial both chose and reports the method; two or more would separate the two."
 
 
-def _about_choice(plan: Plan, lines: list[Line], answer: dict[str, Any]) -> Iterator[str]:
+def _about_choice(plan: Plan, lines: list[Curve], answer: dict[str, Any]) -> Iterator[str]:
     if answer["status"] == "recommended":
         mdad, interval = answer["mdad"], answer["interval"]
         if mdad is None or mdad > plan.target_mdad + 1e-9:
@@ -69,7 +69,7 @@ def _about_interval(answer: dict[str, Any]) -> str:
     return f"{ends}; {sure}."
 
 
-def _about_chosen(plan: Plan, lines: list[Line], answer: dict[str, Any]) -> Iterator[str]:
+def _about_chosen(plan: Plan, lines: list[Curve], answer: dict[str, Any]) -> Iterator[str]:
     size, name = answer["size"], {"label": answer["method"], "source_models": answer["source_models"]}
     yield from _about_growth(plan, next(line.cells[size] for line in lines if line.name == name))
     errors = {
@@ -100,7 +100,7 @@ def _about_growth(plan: Plan, cell: Cell) -> Iterator[str]:
         )
 
 
-def _reached(plan: Plan, lines: list[Line], truth: str) -> bool:
+def _reached(plan: Plan, lines: list[Curve], truth: str) -> bool:
     cells = [cell for line in lines for cell in line.cells.values() if truth in cell.judged]
     return any(cell.mdad(truth) <= plan.target_mdad + 1e-9 for cell in cells)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from service.engine.experiment.curves import Cell, Line
+from service.engine.experiment.curves import Cell, Curve
 from service.engine.measures.bootstrap import ALL, EVEN, ODD
 from service.engine.measures.evaluate import judgement
 from service.engine.planning.methods import BLP
@@ -26,16 +26,16 @@ SIMPLEST = (
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Choice:
+class MethodChoice:
     """A line at a size, with the trials that chose it and those that report it."""
 
-    line: Line
+    line: Curve
     size: int
     cell: Cell
     reported: int
 
 
-def choose(plan: Plan, lines: list[Line]) -> Choice | None:
+def choose(plan: Plan, lines: list[Curve]) -> MethodChoice | None:
     """The smallest size that reaches the target, and the simplest method as good as the best there.
 
     A method that predicts scores is not it where another's estimates are closer.
@@ -53,7 +53,7 @@ def choose(plan: Plan, lines: list[Line]) -> Choice | None:
     return None
 
 
-def _simplest(plan: Plan, size: int, reaching: list[Line]) -> Choice:
+def _simplest(plan: Plan, size: int, reaching: list[Curve]) -> MethodChoice:
     fit = [line for line in reaching if not _estimated_better(plan, size, line, reaching)]
     best = min(fit, key=lambda line: line.cells[size].mdad(plan.truth, _chooses(plan, line)))
     for line in sorted(fit, key=complexity):
@@ -61,10 +61,10 @@ def _simplest(plan: Plan, size: int, reaching: list[Line]) -> Choice:
         if line is best or (gap is not None and (gap[0] is None or gap[0] <= 0)):
             break
     reported = ODD if _chooses(plan, line) == EVEN else ALL
-    return Choice(line, size, line.cells[size], reported)
+    return MethodChoice(line, size, line.cells[size], reported)
 
 
-def _estimated_better(plan: Plan, size: int, line: Line, others: list[Line]) -> bool:
+def _estimated_better(plan: Plan, size: int, line: Curve, others: list[Curve]) -> bool:
     """Whether a method that predicts scores leaves larger errors than another, beyond chance."""
     if line.spec.estimator != BLP:
         return False
@@ -76,14 +76,14 @@ def _estimated_better(plan: Plan, size: int, line: Line, others: list[Line]) -> 
     return any(gap is not None and gap[0] > 0 for gap in gaps)
 
 
-def complexity(line: Line) -> tuple[int, bool, int]:
+def complexity(line: Curve) -> tuple[int, bool, int]:
     """What sorts lines from the simplest method to the most elaborate."""
     method = line.spec.method
     rank = SIMPLEST.index(method) if method in SIMPLEST else len(SIMPLEST)
     return rank, line.spec.predicts, line.sources or 0
 
 
-def _chooses(plan: Plan, line: Line) -> int:
+def _chooses(plan: Plan, line: Curve) -> int:
     return EVEN if line.spec in plan.simulated and plan.trials > 1 else ALL
 
 
@@ -91,12 +91,12 @@ def _target(plan: Plan) -> float:
     return plan.target_mdad + 1e-9
 
 
-def smallest_size(line: Line, plan: Plan) -> int | None:
+def smallest_size(line: Curve, plan: Plan) -> int | None:
     """Smallest size whose MDAD is within the target, on all trials."""
     return next((n for n, c in sorted(line.cells.items()) if c.mdad(plan.truth) <= _target(plan)), None)
 
 
-def relied_on_size(line: Line, plan: Plan) -> int | None:
+def relied_on_size(line: Curve, plan: Plan) -> int | None:
     """Smallest size whose MDAD's interval ends within the target, on all trials."""
     for size, cell in sorted(line.cells.items()):
         judged, curve = cell.judged[plan.truth]

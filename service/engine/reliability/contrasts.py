@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import t as student
 
-from service.engine.experiment.curves import Cell, Line
+from service.engine.experiment.curves import Cell, Curve
 from service.engine.measures.bootstrap import ALL, EVEN, LEAST_MODELS, interval
 from service.engine.measures.evaluate import OPEN_END, TOO_FEW
 
 
-def differences(lines: list[Line], sizes: tuple[int, ...], truth: str) -> list[dict[str, Any]]:
+def differences(lines: list[Curve], sizes: tuple[int, ...], truth: str) -> list[dict[str, Any]]:
     """At each size the method with the highest agreement, and how far the others are from it."""
     answer = []
     for size in sizes:

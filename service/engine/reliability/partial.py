@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from service.engine.experiment.curves import NEW, SAME, Cell, Line
+from service.engine.experiment.curves import NEW, SAME, Cell, Curve
 from service.engine.experiment.estimates import Estimates
 from service.engine.experiment.simulated import Simulated
-from service.engine.measures.evaluate import Rule
+from service.engine.measures.evaluate import AgreementRule
 from service.engine.planning.plan import Plan
 
 
@@ -38,11 +38,11 @@ def so_far(plan: Plan, blobs: Sequence[bytes]) -> dict[str, Any]:
     shown = Simulated.of(
         replace(plan, trials=trials), estimates, 0, n_same, plan.heldout, with_intervals=False
     )
-    lines = shown.lines(Rule(plan.probability, plan.paper_compat))
+    lines = shown.lines(AgreementRule(plan.probability, plan.paper_compat))
     return {"trials_done": trials, "trials": plan.trials, "methods": [_line(line) for line in lines]}
 
 
-def _line(line: Line) -> dict[str, Any]:
+def _line(line: Curve) -> dict[str, Any]:
     sizes = [
         {"size": size, SAME: _cell(cell, SAME), NEW: _cell(cell, NEW)}
         for size, cell in sorted(line.cells.items())

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from service.engine.data.matrix import Matrix
-from service.engine.experiment.curves import SAME, Line
+from service.engine.experiment.curves import SAME, Curve
 from service.engine.measures.bootstrap import LEAST_MODELS, ODD
 from service.engine.measures.evaluate import judgement
 from service.engine.planning.plan import Plan
 from service.engine.reliability.caveats import caveats
-from service.engine.reliability.choice import Choice, choose, complexity, relied_on_size, smallest_size
+from service.engine.reliability.choice import MethodChoice, choose, complexity, relied_on_size, smallest_size
 from service.engine.reliability.contrasts import contrast
 from service.engine.reliability.own_pairs import close_pairs
 from service.engine.reliability.wording import sentence
@@ -24,13 +24,13 @@ from service.engine.reliability.wording import sentence
 LISTED_PAIRS = 20
 
 
-def recommend(plan: Plan, matrix: Matrix, lines: list[Line], random: Line) -> dict[str, Any]:
+def recommend(plan: Plan, matrix: Matrix, lines: list[Curve], random: Curve) -> dict[str, Any]:
     """The recommendation of a result.
 
     Parameters
     ----------
-    lines : list of Line
-    random : Line
+    lines : list of Curve
+    random : Curve
         Random sampling from the full benchmark, exact.
 
     Returns
@@ -74,7 +74,7 @@ def recommend(plan: Plan, matrix: Matrix, lines: list[Line], random: Line) -> di
     return answer | {"sentence": sentence(plan, matrix, answer)}
 
 
-def _status(plan: Plan, lines: list[Line], choice: Choice | None) -> str:
+def _status(plan: Plan, lines: list[Curve], choice: MethodChoice | None) -> str:
     if plan.models.targets < LEAST_MODELS:
         return "not_enough_models"
     if choice is not None:
@@ -83,7 +83,7 @@ def _status(plan: Plan, lines: list[Line], choice: Choice | None) -> str:
     return "use_full_benchmark" if found else "not_reached"
 
 
-def _chosen(plan: Plan, matrix: Matrix, choice: Choice, random: Line) -> dict[str, Any]:
+def _chosen(plan: Plan, matrix: Matrix, choice: MethodChoice, random: Curve) -> dict[str, Any]:
     judged, curve = choice.cell.judged[plan.truth]
     report = judgement(judged, curve, choice.reported)
     halves = choice.reported == ODD
@@ -102,13 +102,13 @@ def _chosen(plan: Plan, matrix: Matrix, choice: Choice, random: Line) -> dict[st
     }
 
 
-def _select(choice: Choice) -> dict[str, Any]:
+def _select(choice: MethodChoice) -> dict[str, Any]:
     """What to send to `/select`, beside the matrix, for these examples."""
     spec = choice.line.spec.as_json()
     return {key: spec[key] for key in ("method", "estimator", "options", "scored_by")} | {"size": choice.size}
 
 
-def _best_tested(plan: Plan, n_examples: int, lines: list[Line]) -> dict[str, Any] | None:
+def _best_tested(plan: Plan, n_examples: int, lines: list[Curve]) -> dict[str, Any] | None:
     """The smallest size among those with the lowest MDAD on all trials, and the simplest method at it."""
     cells = [
         (line.cells[size].mdad(plan.truth), size, complexity(line), line)
@@ -127,7 +127,7 @@ def _best_tested(plan: Plan, n_examples: int, lines: list[Line]) -> dict[str, An
     return {"method": line.spec.label, "source_models": line.sources, "size": size, **kept}
 
 
-def _beside(random: Line, size: int) -> dict[str, Any] | None:
+def _beside(random: Curve, size: int) -> dict[str, Any] | None:
     if size not in random.cells:
         return None
     judged, curve = random.cells[size].judged[SAME]
@@ -135,7 +135,7 @@ def _beside(random: Line, size: int) -> dict[str, Any] | None:
     return {key: report[key] for key in ("mdad", "interval", "agreement", "agreement_interval")}
 
 
-def _alternatives(plan: Plan, lines: list[Line]) -> list[dict[str, Any]]:
+def _alternatives(plan: Plan, lines: list[Curve]) -> list[dict[str, Any]]:
     answer = []
     for line in lines:
         size = smallest_size(line, plan)
@@ -151,7 +151,7 @@ def _alternatives(plan: Plan, lines: list[Line]) -> list[dict[str, Any]]:
     return answer
 
 
-def _random_enough_from(plan: Plan, lines: list[Line]) -> int | None:
+def _random_enough_from(plan: Plan, lines: list[Curve]) -> int | None:
     """Smallest size from which on no method's agreement is clearly above random's."""
     random = next((line for line in lines if _is_plain_random(line)), None)
     if random is None or len(lines) < 2:
@@ -168,5 +168,5 @@ def _random_enough_from(plan: Plan, lines: list[Line]) -> int | None:
     return enough
 
 
-def _is_plain_random(line: Line) -> bool:
+def _is_plain_random(line: Curve) -> bool:
     return line.spec.method == "random" and not line.spec.predicts and line.spec.scored_by == "scores"

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from service.engine.data.matrix import Matrix
-from service.engine.experiment.curves import Line
+from service.engine.experiment.curves import Curve
 from service.engine.experiment.estimates import Estimates
-from service.engine.experiment.exact import WholeBenchmark, exact_line, random_line, sampling_note
+from service.engine.experiment.exact import WholeBenchmark, exact_curve, random_curve, sampling_note
 from service.engine.experiment.simulated import Simulated
 from service.engine.experiment.splits import heldout_counts
 from service.engine.experiment.trials import units
-from service.engine.measures.evaluate import Rule
+from service.engine.measures.evaluate import AgreementRule
 from service.engine.planning.plan import Plan
 from service.engine.reliability.contrasts import differences
 from service.engine.reliability.recommendation import recommend
@@ -46,13 +46,13 @@ def assemble_result(matrix: Matrix, plan: Plan, estimates: Estimates, check: Che
 
 def judged_lines(
     matrix: Matrix, plan: Plan, simulated: Simulated | None, sizes: tuple[int, ...], check: Check
-) -> tuple[list[Line], Line]:
+) -> tuple[list[Curve], Curve]:
     """Every method as a line, in the order of the request, and random sampling by formula."""
-    rule = Rule(plan.probability, plan.paper_compat)
+    rule = AgreementRule(plan.probability, plan.paper_compat)
     whole = WholeBenchmark.of(matrix, rule)
     lines = [] if simulated is None else simulated.lines(rule)
-    random = random_line(sizes, whole)
-    lines += [exact_line(spec, random, whole, check) for spec in plan.specs if spec not in plan.simulated]
+    random = random_curve(sizes, whole)
+    lines += [exact_curve(spec, random, whole, check) for spec in plan.specs if spec not in plan.simulated]
     place = {spec.label: at for at, spec in enumerate(plan.specs)}
     return sorted(lines, key=lambda line: place[line.spec.label]), random
 

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from service.engine.data.matrix import Matrix
-from service.engine.experiment.curves import NEW, SAME, Cell, Line
-from service.engine.experiment.exact import WholeBenchmark, exact_line, random_line
+from service.engine.experiment.curves import NEW, SAME, Cell, Curve
+from service.engine.experiment.exact import WholeBenchmark, exact_curve, random_curve
 from service.engine.experiment.simulated import Simulated
 from service.engine.experiment.splits import positions
-from service.engine.measures.evaluate import Rule, judgement
+from service.engine.measures.evaluate import AgreementRule, judgement
 from service.engine.planning.plan import Plan
 from service.engine.reliability.own_pairs import close_pairs
 
@@ -40,12 +40,12 @@ def group_report(
     Pairs are listed neighbours in rank first, with difference and disagreement on
     the full benchmark.
     """
-    rule = Rule(plan.probability, plan.paper_compat)
+    rule = AgreementRule(plan.probability, plan.paper_compat)
     rows = positions(matrix.models, plan.group)
     whole = WholeBenchmark.of(matrix.take(models=rows), rule)
     lines = [] if simulated is None else simulated.lines(rule, np.isin(simulated.target_rows, rows))
-    random = random_line(sizes, whole)
-    lines += [exact_line(spec, random, whole, check) for spec in plan.specs if spec not in plan.simulated]
+    random = random_curve(sizes, whole)
+    lines += [exact_curve(spec, random, whole, check) for spec in plan.specs if spec not in plan.simulated]
     return {
         "models": list(plan.group),
         "pairs": close_pairs(matrix, rows, np.inf, most=LISTED_PAIRS)["examples"],
@@ -54,7 +54,7 @@ def group_report(
     }
 
 
-def _line(line: Line) -> dict[str, Any]:
+def _line(line: Curve) -> dict[str, Any]:
     sizes = [{"size": size, **_cell(cell)} for size, cell in sorted(line.cells.items())]
     return {**line.name, "sizes": sizes}
 

@@ -20,7 +20,7 @@ from service.engine.prediction import blp
 from service.engine.prediction.covariance import CAUTION, covariance, plain
 from service.engine.prediction.greedy import Greedy
 from service.engine.prediction.holdout_error import LEAST_MODELS, Folds, Spread, correction, spread, unchecked
-from service.engine.prediction.linear import Predictor
+from service.engine.prediction.linear import LinearPredictor
 from service.engine.prediction.shrinkage import Floats
 
 _LEAST_SOURCES = 2
@@ -110,7 +110,7 @@ class FittedDesign:
         self._blp = blp.fit(source)
         self._order = self._greedy(source)
         self._folds = Folds(source, self._blp.covariance.intensity, lambda part: self._greedy(part).first)
-        self._predictors: dict[bytes, Predictor] = {}
+        self._predictors: dict[bytes, LinearPredictor] = {}
 
     def pick(self, size: int) -> Subset:
         """The first `size` of the order.
@@ -137,7 +137,7 @@ class FittedDesign:
             raise Unsuitable(f"a budget of {self._design.budget:g} does not pay for one example")
         return self._subset(chosen)
 
-    def predictor(self, subset: Subset) -> Predictor:
+    def predictor(self, subset: Subset) -> LinearPredictor:
         """The linear predictor from answers on a subset, corrected by left-out source models."""
         key = subset.indices.tobytes()
         if key not in self._predictors:
@@ -166,7 +166,7 @@ class FittedDesign:
         estimates = by.estimate(answers)
         return estimates, by.deviation * self._spread(subset, by)(estimates)
 
-    def _spread(self, subset: Subset, by: Predictor) -> Spread:
+    def _spread(self, subset: Subset, by: LinearPredictor) -> Spread:
         if by.share == 1 or self._source.n_models < LEAST_MODELS:
             return unchecked(self._source.n_models)
         left = self._folds.left_out(self._judged(subset))

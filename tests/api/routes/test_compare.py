@@ -12,7 +12,7 @@ import pytest
 import sqlalchemy as sa
 
 from service.core.settings import Settings
-from service.engine.comparison import Design, Rule, compare
+from service.engine.comparison import Design, GateRule, compare
 from tests.api.test_http import problem
 from tests.api.working import Worker
 
@@ -65,7 +65,7 @@ def test_two_models_of_the_matrix_on_the_full_benchmark(api: httpx.Client, matri
     told = asked(api, {"matrix_id": matrix, "baseline": "m20", "candidate": "m05", "margin": 0.01})
     (one,) = told["comparisons"]
     table = scores()
-    expected = compare(table[20].astype(float), table[5].astype(float), Design.random(N, N), Rule(0.01))
+    expected = compare(table[20].astype(float), table[5].astype(float), Design.random(N, N), GateRule(0.01))
     assert (told["verdict"], one["verdict"], one["baseline"]) == ("fail", "fail", "m20")
     assert one["difference"] == pytest.approx(table[5].mean() - table[20].mean())
     assert (one["b"], one["c"]) == (expected.b, expected.c)

@@ -12,7 +12,7 @@ from scipy import stats
 from service.engine.comparison import (
     Design,
     Gate,
-    Rule,
+    GateRule,
     compare,
     history,
     near_margin,
@@ -33,7 +33,7 @@ def counts(b, c, n, total=None, rule=None, **more):
     """Compare two models of which only the baseline is right on b, only the candidate on c of n."""
     baseline, candidate = np.zeros(n), np.zeros(n)
     baseline[:b], candidate[b : b + c] = 1, 1
-    return compare(baseline, candidate, Design.random(n, total or n), rule or Rule(), **more)
+    return compare(baseline, candidate, Design.random(n, total or n), rule or GateRule(), **more)
 
 
 def test_c1_paired_by_default():
@@ -45,7 +45,7 @@ def test_c1_paired_by_default():
     first, second = baseline.mean(), candidate.mean()
     middle = (first + second) / 2
     unpaired = 2 * stats.norm.sf((second - first) / np.sqrt(middle * (1 - middle) * 2 / 220))
-    found = compare(baseline, candidate, Design.random(220, 220), Rule())
+    found = compare(baseline, candidate, Design.random(220, 220), GateRule())
     assert found.mcnemar.mid_p < 0.02
     assert found.verdict == "pass"
     assert found.mcnemar.mid_p < unpaired
@@ -73,7 +73,7 @@ def test_c2_type_one_error_of_exact_and_mid_p():
 
 
 def test_c3_not_significant_is_not_equivalent():
-    found = counts(3, 3, 40, rule=Rule(margin=0.02))
+    found = counts(3, 3, 40, rule=GateRule(margin=0.02))
     assert found.mcnemar.exact == 1
     assert found.verdict == "inconclusive"
     assert not found.equivalence.equivalent
@@ -93,7 +93,7 @@ def test_c5_and_c9_an_error_of_zero_only_where_nothing_is_unknown():
     for scores in (np.zeros(3), np.ones(3), np.full(3, 0.5)):
         assert counts(0, 0, 3).standard_error > 0
         assert design_score(scores, Design.random(3, 30), 0.95)[2] > 0
-    one_cluster = compare(np.ones(5), np.ones(5), Design.random(5, 50), Rule(), clusters=["a"] * 5)
+    one_cluster = compare(np.ones(5), np.ones(5), Design.random(5, 50), GateRule(), clusters=["a"] * 5)
     assert one_cluster.standard_error > 0
     assert wilson(3, 3) == (pytest.approx(0.438, abs=6e-4), 1)
 
@@ -104,7 +104,7 @@ def test_c6_the_error_of_the_mean_that_is_shown():
     groups = np.repeat([0, 1, 2], [200, 50, 10])
     first, second = rng.random((2, 260))
     macro = Design.stratified(groups, np.array([2000, 500, 100]), np.full(3, 1 / 3))
-    found = compare(first, second, macro, Rule())
+    found = compare(first, second, macro, GateRule())
     d = [(second - first)[groups == h] for h in range(3)]
     assert found.difference == pytest.approx(np.mean([part.mean() for part in d]))
     assert found.standard_error == pytest.approx(np.sqrt(sum(part.var(ddof=1) / len(part) for part in d)) / 3)
@@ -130,7 +130,7 @@ def test_c10_clusters_show_both_errors_and_their_count():
     passage = np.repeat(rng.integers(-1, 2, 20), 10)
     baseline, candidate = (passage < 0).astype(float), (passage > 0).astype(float)
     names = [f"p{i // 10}" for i in range(200)]
-    found = compare(baseline, candidate, Design.random(200, 2000), Rule(), clusters=names)
+    found = compare(baseline, candidate, Design.random(200, 2000), GateRule(), clusters=names)
     assert found.clusters.count == 20
     assert found.standard_error == pytest.approx(
         found.clusters.standard_error_ignoring_them * 10**0.5 * (19.9 / 19) ** 0.5, rel=1e-3
@@ -142,19 +142,19 @@ def test_c11_runs_are_not_examples():
     rng = np.random.default_rng(1)
     chance = rng.beta(0.5, 0.5, 30)
     first, second = ((rng.random((30, 10)) < chance[:, None]).astype(float) for _ in range(2))
-    many = compare(first, second, Design.random(30, 30), Rule())
+    many = compare(first, second, Design.random(30, 30), GateRule())
     d = second.mean(axis=1) - first.mean(axis=1)
     assert many.n_common == 30
     assert many.standard_error == pytest.approx(d.std(ddof=1) / 30**0.5)
     shifted = first + 0
     shifted[:15] = 1 - first[:15]
     pooled = np.sqrt((shifted - first).var() / 300)
-    assert compare(first, shifted, Design.random(30, 30), Rule()).standard_error > 2 * pooled
+    assert compare(first, shifted, Design.random(30, 30), GateRule()).standard_error > 2 * pooled
 
 
 def test_c12_every_repeat_counts():
     runs = np.array([[1.0, 0, 0, 0, 0, 0, 0, 0]] * 20)
-    found = compare(runs, np.zeros(20), Design.random(20, 200), Rule())
+    found = compare(runs, np.zeros(20), Design.random(20, 200), GateRule())
     assert found.baseline_score == pytest.approx(1 / 8)
     assert found.repeats.baseline.runs == 8
 
@@ -202,12 +202,12 @@ def test_c22_and_c23_constant_vectors_have_no_correlation_and_no_harm():
 
 def test_d1_a_hundred_items_and_five_points_cannot_judge():
     """A true loss of under 2 points read as 8 on 100 items is inconclusive, and the size says why."""
-    found = counts(14, 6, 100, total=1319, rule=Rule(margin=0.05))
+    found = counts(14, 6, 100, total=1319, rule=GateRule(margin=0.05))
     assert found.verdict == "inconclusive"
     assert found.gate.smallest_detectable_drop > 0.15
     assert found.gate.false_alarm_rate < 0.005
     assert found.gate.examples_needed > 1000
-    healthy = Gate.build(100, Rule(margin=0.05))
+    healthy = Gate.build(100, GateRule(margin=0.05))
     assert healthy.fail_probability(0.2, 0.018) < 18 / 218 / 8
 
 
@@ -219,7 +219,7 @@ def test_d2_pairs_near_the_margin_are_counted():
 
 
 def test_d4_five_trials_pass_only_without_a_tie_and_four_never():
-    gate = Gate.build(5, Rule())
+    gate = Gate.build(5, GateRule())
     passing = [
         (d - losses, losses) for d in range(6) for losses in range(d + 1) if losses <= gate.passes_to[d]
     ]
@@ -231,14 +231,14 @@ def test_d4_five_trials_pass_only_without_a_tie_and_four_never():
 
 
 def test_d5_three_wins_of_unequal_size_are_not_judged_by_t():
-    found = compare(np.array([0.0, 0.3, 0.5]), np.array([1.0, 0.4, 0.6]), Design.random(3, 30), Rule())
+    found = compare(np.array([0.0, 0.3, 0.5]), np.array([1.0, 0.4, 0.6]), Design.random(3, 30), GateRule())
     assert found.interval_method == "score"
     assert found.verdict == "inconclusive"
     assert not found.gate.can_pass
 
 
 def test_d6_the_detectable_drop_follows_the_size():
-    drops = [smallest_detectable_drop(Gate.build(n, Rule()), 0.3) for n in (50, 200, 1000)]
+    drops = [smallest_detectable_drop(Gate.build(n, GateRule()), 0.3) for n in (50, 200, 1000)]
     assert drops == pytest.approx([2.8 * (0.3 / n) ** 0.5 for n in (50, 200, 1000)], rel=0.07)
 
 
@@ -262,7 +262,7 @@ def test_d9_repeats_show_what_fails_every_time_and_what_was_cached():
     runs = repeated(np.array([[1.0, 1, 1], [0, 0, 0], [1, 0, 1]])).summary
     assert (runs.always_right, runs.always_wrong, runs.mixed, runs.identical) == (1, 1, 1, False)
     cached = np.array([[1.0, 1], [0, 0], [1, 1]])
-    found = compare(cached, cached, Design.random(3, 30), Rule())
+    found = compare(cached, cached, Design.random(3, 30), GateRule())
     assert found.repeats.baseline.identical
     assert sum("greedy decoding or a cache" in text for text in found.warnings) == 2
 
@@ -280,4 +280,4 @@ def test_d11_four_trials_come_with_their_power():
     assert found.verdict == "inconclusive"
     assert found.gate.smallest_detectable_drop is None
     assert "No outcome of 4 examples" in found.reason
-    assert not power(0.3, 0.25, [4], rule=Rule()).by_size[0].can_fail
+    assert not power(0.3, 0.25, [4], rule=GateRule()).by_size[0].can_fail

@@ -4,7 +4,7 @@ import json
 import numpy as np
 import pytest
 
-from service.engine.comparison import Design, Modelled, Rule, compare, compare_many
+from service.engine.comparison import Design, GateRule, Modelled, compare, compare_many
 from service.engine.data.errors import Undefined
 
 
@@ -14,7 +14,7 @@ def rows(gain=0, loss=0, n=100):
     return baseline, candidate
 
 
-PLAIN = Rule()
+PLAIN = GateRule()
 
 
 def judge(gain=0, loss=0, n=100, total=1000, rule=PLAIN, **more):
@@ -35,12 +35,16 @@ def test_verdicts(gain, loss, expected):
 def test_everything_in_it_is_plain_finite_json():
     rng = np.random.default_rng(0)
     answers = [
-        judge(10, 5, rule=Rule(margin=0.02)),
+        judge(10, 5, rule=GateRule(margin=0.02)),
         judge(0, 0, n=1, total=1),
         judge(3, 1, n=10, total=10, truth="full_benchmark"),
         judge(3, 1, modelled=Modelled(0.5, 0.52, 0.0), truth="full_benchmark"),
         compare(
-            rng.random((40, 3)), rng.random(40), Design.random(40, 40), Rule(), clusters=list("abcdefgh" * 5)
+            rng.random((40, 3)),
+            rng.random(40),
+            Design.random(40, 40),
+            GateRule(),
+            clusters=list("abcdefgh" * 5),
         ),
     ]
     for found in answers:
@@ -51,7 +55,7 @@ def test_only_examples_both_answered_count_and_coverage_says_so():
     baseline, candidate = rows(10, 5)
     baseline[[0, 99]] = np.nan
     candidate[[10, 50]] = np.nan
-    found = compare(baseline, candidate, Design.random(100, 1000), Rule())
+    found = compare(baseline, candidate, Design.random(100, 1000), GateRule())
     assert (found.n_common, found.n_asked, found.coverage) == (96, 100, 0.96)
     assert (found.c, found.b) == (9, 4)
     assert found.flips.won == tuple(range(1, 10))
@@ -64,7 +68,7 @@ def test_nothing_in_common_is_refused():
     baseline, candidate = rows(n=4)
     baseline[:2], candidate[2:] = np.nan, np.nan
     with pytest.raises(Undefined, match="none of the 4 examples"):
-        compare(baseline, candidate, Design.random(4, 10), Rule())
+        compare(baseline, candidate, Design.random(4, 10), GateRule())
 
 
 def test_the_verdict_of_a_subset_is_about_the_models_unless_asked_about_the_benchmark():
@@ -98,7 +102,7 @@ def test_a_modelled_difference_decides_by_its_own_error():
 
 
 def test_a_margin_asks_for_equivalence_too():
-    found = judge(10, 9, n=500, total=5000, rule=Rule(margin=0.03))
+    found = judge(10, 9, n=500, total=5000, rule=GateRule(margin=0.03))
     assert found.verdict == "pass"
     assert found.equivalence is not None
     assert found.equivalence.equivalent
@@ -109,7 +113,7 @@ def test_what_is_needed_is_said_in_examples_of_this_kind():
     alone = judge(14, 8)
     assert alone.gate.examples_needed == pytest.approx(480, rel=0.15)
     repeated = compare(
-        np.repeat(rows(14, 8)[0], 3), np.repeat(rows(14, 8)[1], 3), Design.random(300, 3000), Rule(),
+        np.repeat(rows(14, 8)[0], 3), np.repeat(rows(14, 8)[1], 3), Design.random(300, 3000), GateRule(),
         clusters=[str(i // 3) for i in range(300)],
     )  # fmt: skip
     assert repeated.gate.examples_needed == pytest.approx(3 * alone.gate.examples_needed, rel=0.05)
@@ -124,18 +128,18 @@ def test_many_candidates_hold_together():
     rng = np.random.default_rng(3)
     baseline = rng.integers(0, 2, 200).astype(float)
     flipped = [np.where(rng.random(200) < rate, 1 - baseline, baseline) for rate in (0.02, 0.3)]
-    found = compare_many(baseline, flipped, Design.random(200, 2000), Rule())
+    found = compare_many(baseline, flipped, Design.random(200, 2000), GateRule())
     assert found.confidence_each == pytest.approx(0.95**0.5)
     assert [one.confidence for one in found.comparisons] == [found.confidence_each] * 2
     assert {place.model for place in found.ranking.models} == {0, 1, 2}
-    single = compare(baseline, flipped[0], Design.random(200, 2000), Rule())
+    single = compare(baseline, flipped[0], Design.random(200, 2000), GateRule())
     assert found.comparisons[0].interval[0] < single.interval[0]
 
 
 def test_reasons_are_sentences_with_the_numbers():
     assert "95 % interval" in judge(30, 5).reason
     assert "above zero" in judge(30, 5).reason
-    assert "margin of −2.00 points" in judge(5, 40, rule=Rule(margin=0.02)).reason
+    assert "margin of −2.00 points" in judge(5, 40, rule=GateRule(margin=0.02)).reason
     text = judge(8, 10, total=300).reason
     assert "points or more are found" in text
     assert "of which the benchmark has 300" in text

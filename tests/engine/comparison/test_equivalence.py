@@ -3,19 +3,19 @@ import pytest
 from scipy import stats
 
 from service.engine.comparison.equivalence import equivalence
-from service.engine.comparison.paired import Pairs, difference, score_statistic, tango
+from service.engine.comparison.paired import PairedScores, difference, score_statistic, tango
 from service.engine.comparison.sampling_design import Design
 
 
 def graded(seed=0, n=80):
     first, second = np.random.default_rng(seed).random((2, n))
-    return Pairs(first, second, Design.random(n, 10 * n))
+    return PairedScores(first, second, Design.random(n, 10 * n))
 
 
 def discordant(gain, loss, n):
     baseline, candidate = np.zeros(n), np.zeros(n)
     candidate[:gain], baseline[gain : gain + loss] = 1, 1
-    return Pairs(baseline, candidate, Design.random(n, 10 * n))
+    return PairedScores(baseline, candidate, Design.random(n, 10 * n))
 
 
 def test_graded_scores_are_tested_by_two_one_sided_t():
@@ -52,7 +52,7 @@ def test_equal_answers_on_a_few_examples_are_not_equivalence():
 
 def test_a_known_difference_is_within_the_margin_or_not():
     here = discordant(3, 1, 40)
-    whole = Pairs(here.baseline, here.candidate, Design.random(40, 40))
+    whole = PairedScores(here.baseline, here.candidate, Design.random(40, 40))
     known = difference(whole, truth="full_benchmark")
     assert equivalence(known, whole.movement, 0.06).equivalent
     assert not equivalence(known, whole.movement, 0.04).equivalent

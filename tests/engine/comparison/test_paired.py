@@ -8,7 +8,7 @@ from scipy import optimize, stats
 
 from service.engine.comparison.mcnemar import mid_p
 from service.engine.comparison.paired import (
-    Pairs,
+    PairedScores,
     difference,
     modelled_difference,
     score_interval,
@@ -20,7 +20,7 @@ from service.engine.comparison.sampling_design import Design
 
 def pairs(baseline, candidate, total=None, **more):
     first, second = (np.asarray(scores, dtype=np.float64) for scores in (baseline, candidate))
-    return Pairs(first, second, Design.random(len(first), total or 10 * len(first)), **more)
+    return PairedScores(first, second, Design.random(len(first), total or 10 * len(first)), **more)
 
 
 def discordant(gain, loss, n, total=None):
@@ -149,7 +149,7 @@ def test_stratified_differences_have_the_textbook_variance():
     strata = np.repeat([0, 1, 2], [30, 20, 10])
     first, second = rng.random((2, 60))
     design = Design.stratified(strata, np.array([100, 300, 50]))
-    found = difference(Pairs(first, second, design), truth="full_benchmark")
+    found = difference(PairedScores(first, second, design), truth="full_benchmark")
     d = second - first
     expected = sum(
         (size / 450) ** 2 * (1 - n / size) * d[strata == h].var(ddof=1) / n
@@ -165,7 +165,7 @@ def test_one_stratum_is_a_random_sample():
     rng = np.random.default_rng(6)
     first, second = rng.integers(0, 2, (2, 40)).astype(float)
     one = Design.stratified(np.zeros(40, dtype=int), np.array([200]))
-    assert difference(Pairs(first, second, one)) == difference(pairs(first, second, total=200))
+    assert difference(PairedScores(first, second, one)) == difference(pairs(first, second, total=200))
 
 
 def test_a_models_error_gets_the_full_benchmarks_own_noise_on_top():
@@ -211,7 +211,7 @@ def test_coverage_by_enumeration_is_near_nominal():
 def test_differences_that_are_all_alike_do_not_make_a_point_of_the_interval(shift):
     """0.6 − 0.5 leaves a variance of rounding errors, 0.75 − 0.5 none."""
     baseline = np.full(200, 0.5)
-    found = difference(Pairs(baseline, baseline + shift, Design.random(200, 1000)))
+    found = difference(PairedScores(baseline, baseline + shift, Design.random(200, 1000)))
     assert found.kind == "score"
     assert found.interval[0] < shift - 0.005 < shift + 0.005 < found.interval[1]
     assert found.size < 10_000
@@ -220,5 +220,5 @@ def test_differences_that_are_all_alike_do_not_make_a_point_of_the_interval(shif
 def test_a_single_cluster_has_a_standard_error():
     rng = np.random.default_rng(0)
     first, second = rng.integers(0, 2, (2, 50)).astype(float)
-    found = difference(Pairs(first, second, Design.random(50, 500), np.zeros(50, dtype=np.int64)))
+    found = difference(PairedScores(first, second, Design.random(50, 500), np.zeros(50, dtype=np.int64)))
     assert found.standard_error > 0.1

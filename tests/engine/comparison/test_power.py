@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from service.engine.comparison.gate import EXACT_UP_TO, Rule
+from service.engine.comparison.gate import EXACT_UP_TO, GateRule
 from service.engine.comparison.power import (
     examples_to_order,
     group_disagreement,
@@ -88,7 +88,7 @@ def test_all_examples_order_any_difference():
 
 
 def test_one_answer_in_full():
-    found = power(0.3, 0.05, [4, 25, 100], rule=Rule(), total=448)
+    found = power(0.3, 0.05, [4, 25, 100], rule=GateRule(), total=448)
     assert [row.can_fail for row in found.by_size] == [False, True, True]
     assert found.by_size[0].smallest_detectable_drop is None
     assert found.by_size[2].mdad < found.by_size[1].mdad
@@ -98,7 +98,7 @@ def test_one_answer_in_full():
 
 
 def test_sizes_beyond_enumeration_are_approximated_without_a_jump():
-    near, far = power(0.3, 0.01, [EXACT_UP_TO, EXACT_UP_TO + 1], rule=Rule()).by_size
+    near, far = power(0.3, 0.01, [EXACT_UP_TO, EXACT_UP_TO + 1], rule=GateRule()).by_size
     assert far.smallest_detectable_drop == pytest.approx(near.smallest_detectable_drop, rel=0.01)
     assert far.false_alarm_rate == pytest.approx(near.false_alarm_rate, abs=1e-3)
 

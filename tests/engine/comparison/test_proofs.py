@@ -10,20 +10,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from service.engine.comparison import Design, Gate, Rule, compare
+from service.engine.comparison import Design, Gate, GateRule, compare
 from service.engine.comparison.gate import smallest_detectable_drop
 from service.engine.comparison.intervals import clopper_pearson
-from service.engine.comparison.paired import Pairs, difference
+from service.engine.comparison.paired import PairedScores, difference
 from service.engine.comparison.scores import design_score
 from service.engine.comparison.selection_estimates import modelled
-from service.engine.comparison.selection_evaluator import standing
+from service.engine.comparison.selection_evaluator import build_evaluator
 from service.engine.data.matrix import Matrix
 from service.engine.data.outline import Outline
 from service.engine.microbenchmark.select import run
 from service.engine.planning.plan import select_plan
 from tools.make_sample import OUTPUT
 
-PROMISE = Rule().false_alarm_limit
+PROMISE = GateRule().false_alarm_limit
 
 
 def gpqa(shared):
@@ -42,7 +42,7 @@ def upper_limit(count, draws):
 
 
 def equal_pairs(scores):
-    """Pairs with the same full score and at least one example that tells them apart."""
+    """PairedScores with the same full score and at least one example that tells them apart."""
     ahead = scores @ (1 - scores).T
     first, second = np.nonzero((ahead == ahead.T) & (ahead > 0))
     return np.column_stack((first, second))
@@ -54,7 +54,7 @@ def told_apart(scores, pair, drawn):
 
 
 def false_alarms_of_equal_pairs(scores, n, draws, rng, truth="population"):
-    pairs, gate = equal_pairs(scores), Gate.build(n, Rule())
+    pairs, gate = equal_pairs(scores), Gate.build(n, GateRule())
     total, failed = scores.shape[1], 0
     for _ in range(draws):
         pair = pairs[rng.integers(len(pairs))]
@@ -63,14 +63,14 @@ def false_alarms_of_equal_pairs(scores, n, draws, rng, truth="population"):
             gain, loss = told_apart(scores, pair, drawn)
             failed += loss >= gate.fails_from[gain + loss]
         else:
-            answers = Pairs(*scores[pair][:, drawn], Design.random(n, total))
+            answers = PairedScores(*scores[pair][:, drawn], Design.random(n, total))
             failed += difference(answers, truth="full_benchmark").interval[1] < 0
     return failed
 
 
 def false_alarms_of_identical_models(scores, n, draws, rng, runs=1):
     """Both run the same model: right on each example as often as models of its ability are."""
-    total, failed, gate = scores.shape[1], 0, Gate.build(n, Rule())
+    total, failed, gate = scores.shape[1], 0, Gate.build(n, GateRule())
     order = np.argsort(scores.mean(axis=1))
     for _ in range(draws):
         at = rng.integers(5, len(order) - 5)
@@ -80,13 +80,13 @@ def false_alarms_of_identical_models(scores, n, draws, rng, runs=1):
             gain, loss = told_apart(answers, [0, 1], np.arange(n))
             failed += loss >= gate.fails_from[gain + loss]
         else:
-            failed += difference(Pairs(*answers, Design.random(n, total))).interval[1] < 0
+            failed += difference(PairedScores(*answers, Design.random(n, total))).interval[1] < 0
     return failed
 
 
 def drops_found(scores, n, draws, rng):
-    """Pairs whose true drop is within half a point of the smallest detectable at their disagreement."""
-    gate, total = Gate.build(n, Rule()), scores.shape[1]
+    """PairedScores whose true drop is within half a point of the smallest detectable at their disagreement."""
+    gate, total = Gate.build(n, GateRule()), scores.shape[1]
     ahead = scores @ (1 - scores).T
     rates, drops = (ahead + ahead.T) / total, (ahead - ahead.T) / total
     grid = np.linspace(0.005, 1, 100)
@@ -132,7 +132,7 @@ def test_identical_models_fail_as_rarely_as_promised(scores, runs):
 
 def test_drops_of_the_stated_size_are_found_as_often_as_promised(scores):
     found = drops_found(scores, 100, 600, np.random.default_rng(0))
-    assert found / 600 >= Rule().power - 0.03
+    assert found / 600 >= GateRule().power - 0.03
 
 
 @pytest.mark.parametrize("n", [10, 100])
@@ -145,7 +145,7 @@ def test_intervals_of_full_scores_cover_as_named(scores, n):
 def test_on_gpqa_100_random_examples_leave_pairs_closer_than_the_mdad_undecided(shared):
     """Random's MDAD at 100 of 448 is 4 points; 95 % of the pairs closer than that are inconclusive."""
     scores, rng = gpqa(shared), np.random.default_rng(0)
-    full, gate, rule = scores.mean(axis=1), Gate.build(100, Rule()), Rule()
+    full, gate, rule = scores.mean(axis=1), Gate.build(100, GateRule()), GateRule()
     undecided = []
     while len(undecided) < 2000:
         pair = rng.choice(420, 2, replace=False)
@@ -171,14 +171,14 @@ def designed(shared):
     sources = [names[i] for i in sorted(order[:300])]
     asked = {"method": "optimal_design", "size": 100, "source_models": sources}
     chosen = run(matrix, select_plan(asked, Outline.of(matrix)), lambda _: None)
-    return scores, standing(matrix, chosen, confidences=False), order[300:]
+    return scores, build_evaluator(matrix, chosen, confidences=False), order[300:]
 
 
 @pytest.mark.shared
 @pytest.mark.parametrize("truth", ["population", "full_benchmark"])
 def test_on_gpqa_optimal_design_decides_more_pairs_and_hardly_any_wrongly(designed, truth):
     scores, held, others = designed
-    rng, rule, design = np.random.default_rng(1), Rule(), Design.random(100, 448)
+    rng, rule, design = np.random.default_rng(1), GateRule(), Design.random(100, 448)
     full, by_random, by_design, wrong = scores.mean(axis=1), 0, 0, 0
     for _ in range(250):
         pair = rng.choice(others, 2, replace=False)

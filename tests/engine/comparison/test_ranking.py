@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from service.engine.comparison.mcnemar import mid_p
-from service.engine.comparison.paired import Pairs, difference
+from service.engine.comparison.paired import PairedScores, difference
 from service.engine.comparison.ranking import pairwise_critical, rank, sidak, simultaneous_confidence
 from service.engine.comparison.sampling_design import Design
 from service.engine.data.errors import Undefined
@@ -84,7 +84,7 @@ def test_missing_answers_leave_each_pair_what_both_answered():
     scores = noisy(4, 80, 1.0)
     scores[0, :40] = np.nan
     found = rank(scores, Design.random(80, 800))
-    both = Pairs(scores[1, 40:], scores[0, 40:], Design.random(40, 800))
+    both = PairedScores(scores[1, 40:], scores[0, 40:], Design.random(40, 800))
     assert place(found, 0).coverage == 0.5
     assert place(found, 0).score == pytest.approx(both.candidate.mean())
 
@@ -99,7 +99,7 @@ def test_the_interval_from_the_best_of_two_is_the_paired_one():
     scores = noisy(2, 90, 1.5, seed=4)
     found = rank(scores, Design.random(90, 900))
     best, other = (row.model for row in found.models)
-    pair = difference(Pairs(scores[best], scores[other], Design.random(90, 900)))
+    pair = difference(PairedScores(scores[best], scores[other], Design.random(90, 900)))
     assert place(found, other).difference_from_best_interval == pytest.approx(pair.interval, abs=1e-9)
 
 

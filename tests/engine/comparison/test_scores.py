@@ -5,7 +5,7 @@ import time
 import numpy as np
 import pytest
 
-from service.engine.comparison import Calibration, Design, Estimator, Known, estimate_scores
+from service.engine.comparison import Calibration, Design, Estimator, KnownScores, estimate_scores
 from service.engine.comparison.intervals import finite_size, wilson, wilson_share
 from service.engine.comparison.scores import design_score
 from service.engine.data.errors import Undefined
@@ -15,7 +15,7 @@ def known(models=40, n=50, seed=0):
     rng = np.random.default_rng(seed)
     ability, difficulty = rng.normal(0, 1, (models, 1)), rng.normal(0, 1.5, n)
     answers = (rng.random((models, n)) < 1 / (1 + np.exp(difficulty - ability))).astype(float)
-    return Known(answers.mean(axis=1), answers, np.ones(models, bool))
+    return KnownScores(answers.mean(axis=1), answers, np.ones(models, bool))
 
 
 def measured(deviation=0.03, models=40, measured_on="new_models"):
@@ -105,7 +105,7 @@ def test_no_answer_is_refused_by_name():
 
 
 def test_ranks_among_known_models_follow_from_the_interval():
-    about = Known(np.array([0.2, 0.4, 0.6, 0.8]), np.full((4, 3), 0.5), np.ones(4, bool))
+    about = KnownScores(np.array([0.2, 0.4, 0.6, 0.8]), np.full((4, 3), 0.5), np.ones(4, bool))
     by = Estimator(np.full(3, 1 / 3), measured(0.06))
     found = one([0.5, 0.5, 0.5], by, about)
     assert (found.rank, found.rank_interval) == (3, (2, 4))
@@ -133,7 +133,7 @@ def test_a_missing_answer_is_filled_by_what_others_got_and_widens_the_interval()
 def test_half_the_answers_all_alike_leave_doubt_about_the_other_half(value):
     by = Estimator(np.full(50, 0.02), measured(0.001))
     row = np.where(np.arange(50) < 25, value, np.nan)
-    about = Known(np.full(4, 0.5), np.full((4, 50), 0.5), np.ones(4, bool))
+    about = KnownScores(np.full(4, 0.5), np.full((4, 50), 0.5), np.ones(4, bool))
     found = one(row, by, about)
     assert 0.01 < abs(found.score - value) < 0.02
     assert found.standard_error > 0.015
@@ -169,7 +169,7 @@ def test_it_is_plain_finite_json():
 
 def test_500_known_models_and_1000_examples_take_milliseconds():
     rng = np.random.default_rng(0)
-    about = Known(rng.random(500), (rng.random((500, 1000)) < 0.6).astype(float), np.ones(500, bool))
+    about = KnownScores(rng.random(500), (rng.random((500, 1000)) < 0.6).astype(float), np.ones(500, bool))
     row, by = (rng.random((1, 1000)) < 0.6).astype(float), Design.random(1000, 12_000)
     times = []
     for _ in range(5):

@@ -5,10 +5,10 @@ from service.engine.comparison import (
     Calibration,
     Design,
     Estimator,
-    Known,
-    Predictor,
-    Rule,
+    GateRule,
+    KnownScores,
     Selected,
+    StoredPredictor,
     basis,
     compare,
     compare_many,
@@ -32,7 +32,7 @@ def chosen(method, size=40, sources=60, options=None, calibration=None):
 
 def known(selected, models=200, sources=60):
     part = SCORES[:models].astype(float)
-    return Known(part.mean(axis=1), part[:, selected.chosen], np.arange(models) < sources)
+    return KnownScores(part.mean(axis=1), part[:, selected.chosen], np.arange(models) < sources)
 
 
 def test_random_selections_are_samples():
@@ -93,7 +93,7 @@ def test_a_comparison_on_such_a_selection_goes_through():
     by = basis(selected, about)
     best, worst = np.argmax(about.scores), np.argmin(about.scores)
     rows = about.answers[[worst, best]]
-    found = compare(*rows, Design.random(40, 300), Rule(), modelled=modelled(*rows, by, about))
+    found = compare(*rows, Design.random(40, 300), GateRule(), modelled=modelled(*rows, by, about))
     assert (found.verdict, found.interval_method, found.n_benchmark) == ("pass", "model", 300)
 
 
@@ -102,7 +102,7 @@ def test_many_candidates_on_such_a_selection_are_ranked_by_its_estimates():
     about = known(selected)
     by = basis(selected, about)
     rows = about.answers[np.argsort(about.scores)[[0, 100, 198, 199]]]
-    found = compare_many(rows[0], rows[1:], Design.random(40, 300), Rule(), estimator=by, known=about)
+    found = compare_many(rows[0], rows[1:], Design.random(40, 300), GateRule(), estimator=by, known=about)
     ordered = sorted(rows @ by.coefficients, reverse=True)
     assert [place.score for place in found.ranking.models] == pytest.approx(ordered)
     assert found.comparisons[2].verdict == "pass"
@@ -131,7 +131,7 @@ def test_ranks_by_an_estimator_are_hardly_ever_wrong():
 
 def test_a_predictor_is_a_model_whatever_drew_the_examples():
     drawn = chosen("random")
-    predictor = Predictor(drawn.weights * 0.5, 0.25, 0.04)
+    predictor = StoredPredictor(drawn.weights * 0.5, 0.25, 0.04)
     selected = Selected("random", {}, drawn.chosen, drawn.weights, STRATA, predictor)
     by = basis(selected, known(selected, models=60))
     assert isinstance(by, Estimator)
@@ -150,7 +150,7 @@ def test_ranks_and_comparisons_on_such_a_selection_speak_of_the_same_differences
     by = Estimator(selected.weights * 0.8, Calibration(50, 0.0, 0.03, 60.0, "cross_validation"), 0.1)
     rows = about.answers[np.argsort(about.scores)[[100, 0, 120, 199]]]
     rows[2, :3] = np.nan
-    found = compare_many(rows[0], rows[1:], Design.random(40, 300), Rule(), estimator=by, known=about)
+    found = compare_many(rows[0], rows[1:], Design.random(40, 300), GateRule(), estimator=by, known=about)
     best = found.ranking.models[0]
     places = {place.model: place for place in found.ranking.models}
     for at, pair in enumerate(found.comparisons, start=1):
@@ -159,7 +159,7 @@ def test_ranks_and_comparisons_on_such_a_selection_speak_of_the_same_differences
         assert places[at].win_rate < 1
     two = rank(rows[[0, 3]], Design.random(40, 300), estimator=by, known=about)
     alone = compare(
-        rows[3], rows[0], Design.random(40, 300), Rule(), modelled=modelled(rows[3], rows[0], by, about)
+        rows[3], rows[0], Design.random(40, 300), GateRule(), modelled=modelled(rows[3], rows[0], by, about)
     )
     assert two.models[1].difference_from_best_interval == pytest.approx(alone.interval)
 
@@ -170,6 +170,6 @@ def test_equal_and_opposite_answers_still_tell_how_many_examples_it_takes(first,
     about = known(selected)
     by = basis(selected, about)
     rows = np.full((2, 40), [[first], [second]], dtype=float)
-    found = compare(*rows, Design.random(40, 300), Rule(margin=0.02), modelled=modelled(*rows, by, about))
+    found = compare(*rows, Design.random(40, 300), GateRule(margin=0.02), modelled=modelled(*rows, by, about))
     assert 0 < found.effective_size < 300
     assert 1 <= found.gate.examples_needed < 20_000

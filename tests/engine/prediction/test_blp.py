@@ -9,7 +9,7 @@ from service.engine.data.contracts import Source
 from service.engine.prediction import blp
 from service.engine.prediction.covariance import Covariance, covariance
 from service.engine.prediction.holdout_error import LeftOut, correction, spread
-from service.engine.prediction.linear import predictor
+from service.engine.prediction.linear import linear_predictor
 from service.engine.prediction.shrinkage import group_loadings, intensity, loadings, moments, standardise
 from service.engine.prediction.subtask_effects import tenths
 
@@ -49,7 +49,7 @@ def test_predictor_is_the_conditional_expectation_of_a_normal_vector(size):
     weights = np.linalg.solve(sigma[np.ix_(chosen, chosen)], sigma[chosen] @ full)
     variance = full @ sigma @ full - weights @ sigma[chosen] @ full
 
-    found = predictor(c, chosen)
+    found = linear_predictor(c, chosen)
 
     assert found.coefficients == pytest.approx(weights)
     assert found.intercept == pytest.approx(c.mean.mean() - weights @ c.mean[chosen])
@@ -57,7 +57,7 @@ def test_predictor_is_the_conditional_expectation_of_a_normal_vector(size):
 
 
 def test_all_examples_give_the_exact_mean_and_no_error():
-    found = predictor(any_covariance(0), np.arange(12))
+    found = linear_predictor(any_covariance(0), np.arange(12))
     answers = np.random.default_rng(1).random((4, 12))
 
     assert found.estimate(answers) == pytest.approx(answers.mean(axis=1))
@@ -65,7 +65,7 @@ def test_all_examples_give_the_exact_mean_and_no_error():
 
 
 def test_a_corrected_predictor_moves_the_rest_and_leaves_what_was_observed():
-    plain = predictor(any_covariance(3), np.array([1, 5, 8]))
+    plain = linear_predictor(any_covariance(3), np.array([1, 5, 8]))
     answers = np.random.default_rng(2).random((4, 3))
 
     assert plain.corrected(0.02, 0.8).rest(answers) == pytest.approx(0.02 + 0.8 * plain.rest(answers))
@@ -90,7 +90,7 @@ def test_without_a_factor_models_are_ordered_by_their_plain_means():
     c = Covariance(rng.random(50), np.zeros((50, 0)), rng.uniform(0.1, 0.2, 50), 1.0)
     answers = rng.integers(0, 2, size=(20, 15)).astype(float)
 
-    estimates = predictor(c, np.arange(15)).estimate(answers)
+    estimates = linear_predictor(c, np.arange(15)).estimate(answers)
 
     assert estimates == pytest.approx((answers.sum(axis=1) + c.mean[15:].sum()) / 50)
 
@@ -269,7 +269,7 @@ def test_more_examples_than_rank_and_fewer_agree():
         chosen = np.arange(size)
         sigma = c.factor @ c.factor.T + np.diag(c.noise)
         weights = np.linalg.solve(sigma[np.ix_(chosen, chosen)], sigma[chosen].mean(axis=1))
-        assert predictor(c, chosen).coefficients == pytest.approx(weights)
+        assert linear_predictor(c, chosen).coefficients == pytest.approx(weights)
 
 
 def left_out(models, slope, noise, seed=0):

@@ -8,7 +8,7 @@ import pytest
 from service.engine.experiment.curves import Cell, Errors
 from service.engine.experiment.estimates import Estimates
 from service.engine.experiment.simulated import Simulated
-from service.engine.measures.evaluate import Rule
+from service.engine.measures.evaluate import AgreementRule
 from service.engine.reliability.choice import choose
 from service.engine.reliability.contrasts import error_contrast
 from tests.engine import made
@@ -35,7 +35,7 @@ def chosen(noise: tuple[float, float], shift: tuple[float, float]) -> str:
         for entry in (0, 1):
             off = rng.normal(scale=noise[entry], size=TARGETS) + shift[entry]
             found.scores[0, entry, 0, trial] = found.same[0, trial] / 200 + off
-    lines = Simulated.of(plan, found, 0, 200, 0).lines(Rule(0.8, paper=False))
+    lines = Simulated.of(plan, found, 0, 200, 0).lines(AgreementRule(0.8, paper=False))
     choice = choose(plan, lines)
     assert choice is not None
     return choice.line.spec.label

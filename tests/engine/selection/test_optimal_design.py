@@ -12,7 +12,7 @@ from service.engine.data.contracts import Subset
 from service.engine.data.errors import Unsuitable
 from service.engine.prediction.covariance import Covariance
 from service.engine.prediction.greedy import Greedy
-from service.engine.prediction.linear import predictor
+from service.engine.prediction.linear import linear_predictor
 from service.engine.selection.optimal_design import OptimalDesign
 from tests.engine.selection.sources import simulated, source
 from tools.make_sample import OUTPUT
@@ -44,7 +44,9 @@ def test_every_step_leaves_the_least_variance_there_can_be(seed):
 
     for step, chosen in enumerate(order):
         before = order[:step]
-        left = {j: predictor(c, np.array([*before, j])).deviation for j in range(20) if j not in before}
+        left = {
+            j: linear_predictor(c, np.array([*before, j])).deviation for j in range(20) if j not in before
+        }
         assert left[chosen] == pytest.approx(min(left.values()))
 
 
