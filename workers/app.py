@@ -72,7 +72,7 @@ def desk() -> worker.WorkerContext:
     return worker.WorkerContext(
         engine=make_engine(settings.database_url, pre_ping=False, pool_size=2, application=WORKER),
         quick=make_quick_engine(settings.database_url, pool_size=2, application=WORKER),
-        bell=notifier.default(),
+        notifier=notifier.default(),
         settings=settings,
         worker=name,
         leaving=_leaving,
@@ -105,4 +105,4 @@ def deliver() -> None:
 @app.task(name=broker.RECONCILE)
 def reconcile() -> None:
     """Put right what died."""
-    reconciler.reconcile(desk().engine, desk().bell, settings)
+    reconciler.reconcile(desk().engine, desk().notifier, settings)

@@ -35,7 +35,7 @@ class WorkerContext:
 
     engine: Engine
     quick: Engine
-    bell: WorkerNotifier
+    notifier: WorkerNotifier
     settings: Settings
     worker: str
     leaving: Callable[[], bool]
@@ -52,7 +52,7 @@ def work(desk: WorkerContext, job_id: str, index: int) -> None:
     part, others = with_retries(
         desk.quick, lambda conn: lifecycle.claim(conn, job_id, index, worker=desk.worker, terms=desk.terms)
     )
-    desk.bell.notify_all(others)
+    desk.notifier.notify_all(others)
     while part is not None:
         told: dict[str, str | int] = {"job_id": part.job_id, "part": part.index, "attempt": part.attempt}
         name = f"{part.kind} {'assemble' if part.spec is None else 'part'}"

@@ -7,4 +7,4 @@
 from service.export.registry import FORMATS, TOOLS, ExportFormat
 from service.export.selection import Example, ExportedSelection, ExportError
 
-__all__ = ["FORMATS", "TOOLS", "ExportError", "ExportedSelection", "Example", "ExportFormat"]
+__all__ = ["FORMATS", "TOOLS", "Example", "ExportError", "ExportFormat", "ExportedSelection"]

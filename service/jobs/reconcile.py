@@ -27,7 +27,7 @@ class ReconcileReport:
     rung: int
 
 
-def reconcile(engine: Engine, bell: WorkerNotifier, settings: Settings) -> ReconcileReport | None:
+def reconcile(engine: Engine, notifier: WorkerNotifier, settings: Settings) -> ReconcileReport | None:
     """One run; None when another reconciler is at it."""
     with engine.begin() as guard:
         if not try_lock(guard, "tastetest.reconcile"):
@@ -38,7 +38,7 @@ def reconcile(engine: Engine, bell: WorkerNotifier, settings: Settings) -> Recon
         for job_id in parts.overdue(guard, BATCH):
             with engine.begin() as conn:
                 lifecycle.expire(conn, job_id)
-        waiting = bell.waiting()
+        waiting = notifier.waiting()
         with engine.begin() as conn:
             fresh, rung = parts.ready(conn)
             # As many as were lost, not all that are late: a long queue must not fill with doubled rings.
@@ -49,9 +49,9 @@ def reconcile(engine: Engine, bell: WorkerNotifier, settings: Settings) -> Recon
             mail = webhooks.any_due(conn)
         maintenance.run_due_maintenance(engine, settings)
     # Outside the lock: a frozen broker takes its time.
-    bell.notify_all(unheard)
+    notifier.notify_all(unheard)
     if mail:
-        bell.notify_deliveries()
+        notifier.notify_deliveries()
     return ReconcileReport(expired=len(lost), rung=len(unheard))
 
 

@@ -73,7 +73,7 @@ class ComparisonContext:
     set_aside: dict[str, int] = field(default_factory=dict)
 
 
-def comparison_context(
+def build_comparison_context(
     conn: Connection, standings: EvaluatorCache, basis: Basis, sides: Sequence[Side]
 ) -> ComparisonContext:
     """The full benchmark, or the examples of a selection."""
@@ -132,42 +132,38 @@ def _of_selection(
     )
 
 
-def scores_of_side(comparison_context: ComparisonContext, side: Side, where: str) -> Scores:
+def scores_of_side(context: ComparisonContext, side: Side, where: str) -> Scores:
     """One side's scores, shape (n,) or (n, runs), NaN where it has none."""
     if isinstance(side, str):
-        if side not in comparison_context.rows:
-            raise _refuse(where, "unknown_model", _unknown(comparison_context, side))
-        return comparison_context.rows[side]
-    place = {example: at for at, example in enumerate(comparison_context.examples)}
-    beyond = [
-        example
-        for example in side.answers
-        if example not in place and example not in comparison_context.others
-    ]
+        if side not in context.rows:
+            raise _refuse(where, "unknown_model", _unknown(context, side))
+        return context.rows[side]
+    place = {example: at for at, example in enumerate(context.examples)}
+    beyond = [example for example in side.answers if example not in place and example not in context.others]
     if beyond:
         shown = ", ".join(map(repr, beyond[:SHOWN])) + (" …" if len(beyond) > SHOWN else "")
         message = (
             f"{len(beyond)} of {len(side.answers)} examples are not of this benchmark ({shown}), which has "
-            f"for example {comparison_context.examples[0]!r}; send answers by the ids of the matrix."
+            f"for example {context.examples[0]!r}; send answers by the ids of the matrix."
         )
         raise _refuse(f"{where}/answers", "unknown_examples", message)
     here = {example: value for example, value in side.answers.items() if example in place}
     if len(here) < len(side.answers):
-        comparison_context.set_aside[where] = len(side.answers) - len(here)
+        context.set_aside[where] = len(side.answers) - len(here)
     runs = max((len(value) for value in here.values() if isinstance(value, Sequence)), default=1)
-    scores = np.full((len(comparison_context.examples), max(runs, 1)), np.nan)
+    scores = np.full((len(context.examples), max(runs, 1)), np.nan)
     for example, value in here.items():
         each = value if isinstance(value, Sequence) else [value]
         scores[place[example], : len(each)] = [np.nan if one is None else one for one in each]
     return scores if runs > 1 else scores[:, 0]
 
 
-def _unknown(comparison_context: ComparisonContext, name: str) -> str:
-    models = f"GET /matrices/{comparison_context.matrix.id}/models"
-    if comparison_context.selection_id is None:
-        models += f"?revision={comparison_context.matrix.revision}"
+def _unknown(context: ComparisonContext, name: str) -> str:
+    models = f"GET /matrices/{context.matrix.id}/models"
+    if context.selection_id is None:
+        models += f"?revision={context.matrix.revision}"
         return f"There is no model {name!r} in the matrix; {models} lists them. Or send its answers."
-    kept = f"GET /selections/{comparison_context.selection_id}/scores"
+    kept = f"GET /selections/{context.selection_id}/scores"
     return (
         f"There is no model {name!r}, neither in the matrix ({models} lists them) nor among the scores kept "
         f"for the selection ({kept}). Or send its answers."
@@ -175,18 +171,18 @@ def _unknown(comparison_context: ComparisonContext, name: str) -> str:
 
 
 def clusters(
-    comparison_context: ComparisonContext, given: Mapping[str, str] | None, common: NDArray[np.bool_]
+    context: ComparisonContext, given: Mapping[str, str] | None, common: NDArray[np.bool_]
 ) -> list[str] | None:
     """The cluster of each example; every one that is compared must have one."""
     if given is None:
         return None
-    for example, compared in zip(comparison_context.examples, common, strict=True):
+    for example, compared in zip(context.examples, common, strict=True):
         if compared and example not in given:
             message = (
                 f"Example {example!r} has no cluster; give every example compared one of its own or shared."
             )
             raise _refuse("/clusters", "missing_cluster", message)
-    return [given.get(example, "") for example in comparison_context.examples]
+    return [given.get(example, "") for example in context.examples]
 
 
 def _refuse(where: str, code: str, message: str) -> InvalidRequest:

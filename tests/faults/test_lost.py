@@ -61,7 +61,7 @@ def test_a_broker_that_forgets_everything_loses_no_job(rig: Rig, tmp_path: Path,
     with default_stack.valkey(tmp_path) as url:
         rig.use_broker(url)
         waiting = [rig.submit(matrix, [{"n": 0}, {"n": 1}], run=i) for i in range(5)]
-        assert rig.bell.waiting() == 5
+        assert rig.notifier.waiting() == 5
     rig.use_broker(redis_url)
     rig.worker()
     assert {rig.wait(job.id).status for job in waiting} == {"succeeded"}
@@ -69,10 +69,10 @@ def test_a_broker_that_forgets_everything_loses_no_job(rig: Rig, tmp_path: Path,
 
 def test_rings_for_a_dead_broker_are_counted_and_repeated(rig: Rig, tmp_path: Path) -> None:
     dead = WorkerNotifier(f"redis+socket://{tmp_path}/nobody.sock")
-    bell, rig.bell = rig.bell, dead
+    notifier, rig.notifier = rig.notifier, dead
     job = rig.submit(rig.matrix(), [{"n": 0}])
     assert dead.failures == 1
-    rig.bell = bell
+    rig.notifier = notifier
     rig.worker()
     assert rig.wait(job.id).status == "succeeded"
 
@@ -80,7 +80,7 @@ def test_rings_for_a_dead_broker_are_counted_and_repeated(rig: Rig, tmp_path: Pa
 def test_doubled_rings_claim_nothing(rig: Rig) -> None:
     rig.worker()
     job = rig.submit(rig.matrix(), [{"n": i, "steps": 2, "pause": 0.05} for i in range(3)])
-    rig.bell.notify_all([(job.id, i) for i in range(4)] * 5)
+    rig.notifier.notify_all([(job.id, i) for i in range(4)] * 5)
     done = rig.wait(job.id)
     assert (done.status, done.attempt) == ("succeeded", 1)
 

@@ -88,7 +88,7 @@ class Life(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.bell = Silent()
+        self.notifier = Silent()
         self.jobs: list[str] = []
         self.results: dict[str, bytes] = {}
 
@@ -187,7 +187,7 @@ class Life(RuleBasedStateMachine):
     def work(self, data: st.DataObject) -> None:
         """A worker that does all it can for a job."""
         job_id = data.draw(st.sampled_from(self.jobs))
-        self.bell.rung = [(job_id, index) for index in range(4)]
+        self.notifier.rung = [(job_id, index) for index in range(4)]
         self._answer()
 
     @rule(part=consumes(claims))
@@ -217,7 +217,7 @@ class Life(RuleBasedStateMachine):
 
     @rule()
     def reconcile(self) -> None:
-        report = reconcile(self.engine, self.bell, SETTINGS)
+        report = reconcile(self.engine, self.notifier, SETTINGS)
         assert report is not None
         with self.engine.connect() as conn:
             dead = "SELECT count(*) FROM parts WHERE status = 'running' AND lease_until < clock.now()"
@@ -254,11 +254,11 @@ class Life(RuleBasedStateMachine):
         raise AssertionError(f"still open: {open_}")
 
     def _answer(self) -> None:
-        rung, self.bell.rung = self.bell.rung, []
+        rung, self.notifier.rung = self.notifier.rung, []
         for job_id, index in rung:
             with self.engine.begin() as conn:
                 part, others = lifecycle.claim(conn, job_id, index, worker="good", terms=TERMS)
-            self.bell.notify_all(others)
+            self.notifier.notify_all(others)
             while part is not None:
                 part = self._carry_out(part)
 

@@ -24,7 +24,7 @@ TERMS = lifecycle.LeaseTerms.of(SETTINGS)
 
 
 @pytest.fixture
-def bell(tmp_path: Path) -> Iterator[WorkerNotifier]:
+def notifier(tmp_path: Path) -> Iterator[WorkerNotifier]:
     """A bell on a broker of the test's own, which nobody answers."""
     with default_stack.valkey(tmp_path) as url:
         yield WorkerNotifier(url)
@@ -58,81 +58,83 @@ def claim(db: Engine, job: JobRecord, index: int) -> None:
         assert lifecycle.claim(conn, job.id, index, worker="w", terms=TERMS)[0] is not None
 
 
-def test_what_was_rung_is_given_time(db: Engine, bell: WorkerNotifier, job: JobRecord) -> None:
+def test_what_was_rung_is_given_time(db: Engine, notifier: WorkerNotifier, job: JobRecord) -> None:
     # Whoever submits rings for the first part; for the second nobody has.
-    assert reconcile(db, bell, SETTINGS) == ReconcileReport(expired=0, rung=1)
-    assert reconcile(db, bell, SETTINGS) == ReconcileReport(expired=0, rung=0)
-    assert bell.waiting() == 1
+    assert reconcile(db, notifier, SETTINGS) == ReconcileReport(expired=0, rung=1)
+    assert reconcile(db, notifier, SETTINGS) == ReconcileReport(expired=0, rung=0)
+    assert notifier.waiting() == 1
 
 
-def test_what_was_heard_by_nobody_is_rung_again(db: Engine, bell: WorkerNotifier, job: JobRecord) -> None:
+def test_what_was_heard_by_nobody_is_rung_again(db: Engine, notifier: WorkerNotifier, job: JobRecord) -> None:
     later(db, SETTINGS.requeue_seconds + 1)
-    assert reconcile(db, bell, SETTINGS) == ReconcileReport(expired=0, rung=2)
-    assert reconcile(db, bell, SETTINGS) == ReconcileReport(expired=0, rung=0)
+    assert reconcile(db, notifier, SETTINGS) == ReconcileReport(expired=0, rung=2)
+    assert reconcile(db, notifier, SETTINGS) == ReconcileReport(expired=0, rung=0)
 
 
-def test_no_more_are_rung_again_than_were_lost(db: Engine, bell: WorkerNotifier, job: JobRecord) -> None:
-    bell.notify_all([(job.id, 0), (job.id, 1)])
+def test_no_more_are_rung_again_than_were_lost(db: Engine, notifier: WorkerNotifier, job: JobRecord) -> None:
+    notifier.notify_all([(job.id, 0), (job.id, 1)])
     with db.begin() as conn:
         conn.execute(text("UPDATE parts SET rung_at = now() WHERE status = 'queued'"))
     later(db, SETTINGS.requeue_seconds + 1)
-    assert reconcile(db, bell, SETTINGS) == ReconcileReport(expired=0, rung=0), "both rings still wait"
+    assert reconcile(db, notifier, SETTINGS) == ReconcileReport(expired=0, rung=0), "both rings still wait"
     claim(db, job, 0)
-    bell.notify(job.id, 1)
-    assert reconcile(db, bell, SETTINGS) == ReconcileReport(expired=0, rung=0)
+    notifier.notify(job.id, 1)
+    assert reconcile(db, notifier, SETTINGS) == ReconcileReport(expired=0, rung=0)
 
 
 def test_a_lost_part_goes_back_and_is_rung_when_it_has_rested(
-    db: Engine, bell: WorkerNotifier, job: JobRecord
+    db: Engine, notifier: WorkerNotifier, job: JobRecord
 ) -> None:
     claim(db, job, 0)
-    assert reconcile(db, bell, SETTINGS) == ReconcileReport(expired=0, rung=0)
+    assert reconcile(db, notifier, SETTINGS) == ReconcileReport(expired=0, rung=0)
     later(db, SETTINGS.lease_seconds + 0.1)
-    assert reconcile(db, bell, SETTINGS) == ReconcileReport(expired=1, rung=1)
-    assert bell.waiting() == 1
+    assert reconcile(db, notifier, SETTINGS) == ReconcileReport(expired=1, rung=1)
+    assert notifier.waiting() == 1
     with db.connect() as conn:
         assert jobs.get(conn, job.id).status == "queued"
     later(db, SETTINGS.retry_seconds)
-    assert reconcile(db, bell, SETTINGS) == ReconcileReport(expired=0, rung=1)
+    assert reconcile(db, notifier, SETTINGS) == ReconcileReport(expired=0, rung=1)
     claim(db, job, 0)
 
 
-def test_the_exhausted_fail_and_say_why(db: Engine, bell: WorkerNotifier, job: JobRecord) -> None:
+def test_the_exhausted_fail_and_say_why(db: Engine, notifier: WorkerNotifier, job: JobRecord) -> None:
     for _ in range(SETTINGS.max_attempts):
         later(db, 3600)
         claim(db, job, 0)
         later(db, 3600)
-        reconcile(db, bell, SETTINGS)
+        reconcile(db, notifier, SETTINGS)
     with db.connect() as conn:
         done = jobs.get(conn, job.id)
     assert done.status == "failed"
     assert done.error is not None
     assert lifecycle.LOST in done.error["detail"]
-    assert reconcile(db, bell, SETTINGS) == ReconcileReport(expired=0, rung=0)
+    assert reconcile(db, notifier, SETTINGS) == ReconcileReport(expired=0, rung=0)
 
 
-def test_a_lost_part_of_a_cancelled_job_ends_it(db: Engine, bell: WorkerNotifier, job: JobRecord) -> None:
+def test_a_lost_part_of_a_cancelled_job_ends_it(db: Engine, notifier: WorkerNotifier, job: JobRecord) -> None:
     claim(db, job, 0)
     with db.begin() as conn:
         lifecycle.cancel(conn, job.id)
     later(db, 3600)
-    assert reconcile(db, bell, SETTINGS) == ReconcileReport(expired=1, rung=0)
+    assert reconcile(db, notifier, SETTINGS) == ReconcileReport(expired=1, rung=0)
     with db.connect() as conn:
         assert jobs.get(conn, job.id).status == "cancelled"
 
 
-def test_only_one_reconciles_at_a_time(db: Engine, bell: WorkerNotifier, job: JobRecord) -> None:
+def test_only_one_reconciles_at_a_time(db: Engine, notifier: WorkerNotifier, job: JobRecord) -> None:
     with db.begin() as conn:
         assert try_lock(conn, "tastetest.reconcile")
-        assert reconcile(db, bell, SETTINGS) is None
-    assert reconcile(db, bell, SETTINGS) is not None
+        assert reconcile(db, notifier, SETTINGS) is None
+    assert reconcile(db, notifier, SETTINGS) is not None
 
 
-def test_a_job_past_its_deadline_fails_and_says_so(db: Engine, bell: WorkerNotifier, job: JobRecord) -> None:
+def test_a_job_past_its_deadline_fails_and_says_so(
+    db: Engine, notifier: WorkerNotifier, job: JobRecord
+) -> None:
     claim(db, job, 0)
     with db.begin() as conn:
         conn.execute(text("UPDATE jobs SET deadline_at = now() - interval '1 second'"))
-    reconcile(db, bell, SETTINGS)
+    reconcile(db, notifier, SETTINGS)
     with db.connect() as conn:
         done = jobs.get(conn, job.id)
         assert (done.status, done.error and done.error["type"]) == ("failed", "deadline-exceeded")
@@ -141,12 +143,12 @@ def test_a_job_past_its_deadline_fails_and_says_so(db: Engine, bell: WorkerNotif
 
 
 def test_a_cancelled_job_past_its_deadline_is_cancelled(
-    db: Engine, bell: WorkerNotifier, job: JobRecord
+    db: Engine, notifier: WorkerNotifier, job: JobRecord
 ) -> None:
     claim(db, job, 0)
     with db.begin() as conn:
         lifecycle.cancel(conn, job.id)
         conn.execute(text("UPDATE jobs SET deadline_at = now() - interval '1 second'"))
-    reconcile(db, bell, SETTINGS)
+    reconcile(db, notifier, SETTINGS)
     with db.connect() as conn:
         assert jobs.get(conn, job.id).status == "cancelled"

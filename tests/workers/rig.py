@@ -39,7 +39,7 @@ class Rig:
 
     def __init__(self, engine: Engine, postgres_url: str, redis_url: str, folder: Path) -> None:
         self.engine = engine
-        self.bell = WorkerNotifier(redis_url)
+        self.notifier = WorkerNotifier(redis_url)
         self.postgres_url = postgres_url
         self.redis_url = redis_url
         self._folder = folder
@@ -66,7 +66,7 @@ class Rig:
     def use_broker(self, redis_url: str) -> None:
         """Ring at, and start workers on, another broker."""
         self.redis_url = redis_url
-        self.bell = WorkerNotifier(redis_url)
+        self.notifier = WorkerNotifier(redis_url)
 
     def kill(self, worker: subprocess.Popen[bytes]) -> None:
         """SIGKILL a worker with all its processes, as the end of a machine would."""
@@ -101,7 +101,7 @@ class Rig:
         with self.engine.begin() as conn:
             job, created = submit(conn, kind="errand", settings=asked, matrix=matrix, parts=parts)
         assert created
-        self.bell.notify(job.id)
+        self.notifier.notify(job.id)
         return job
 
     def job(self, job_id: str) -> JobRecord:

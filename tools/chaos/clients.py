@@ -64,7 +64,7 @@ class Clients:
             asked = {"number": number, "parts": parts}
             with self._rig.engine.begin() as conn:
                 job, _ = submit(conn, kind="errand", settings=asked, matrix=self._matrix, parts=parts)
-            self._rig.bell.notify(job.id)
+            self._rig.notifier.notify(job.id)
             return job.id
 
         return send

@@ -22,8 +22,8 @@ from service.usecases.comparison_inputs import (
     ComparisonContext,
     SentAnswers,
     Side,
+    build_comparison_context,
     clusters,
-    comparison_context,
     scores_of_side,
 )
 
@@ -72,7 +72,7 @@ def _compared(context: AppContext, ask: CompareRequest) -> tuple[ComparisonConte
     with context.engine.begin() as conn:
         basis = Basis(ask.matrix_id, ask.revision, ask.selection_id)
         sides = _sides(ask)
-        found = comparison_context(conn, context.evaluators, basis, sides)
+        found = build_comparison_context(conn, context.evaluators, basis, sides)
     places = _pointers(ask)
     arrays = [scores_of_side(found, side, where) for side, where in zip(sides, places, strict=True)]
     names = _names(ask)

@@ -85,7 +85,7 @@ def false_alarms_of_identical_models(scores, n, draws, rng, runs=1):
 
 
 def drops_found(scores, n, draws, rng):
-    """PairedScores whose true drop is within half a point of the smallest detectable at their disagreement."""
+    """Pairs whose true drop is within half a point of the smallest detectable at their disagreement."""
     gate, total = Gate.build(n, GateRule()), scores.shape[1]
     ahead = scores @ (1 - scores).T
     rates, drops = (ahead + ahead.T) / total, (ahead - ahead.T) / total
