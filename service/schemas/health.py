@@ -1,4 +1,4 @@
-"""How the service is."""
+"""Whether the service is up and ready."""
 
 from __future__ import annotations
 
@@ -12,14 +12,18 @@ from service.schemas.base import ResponseModel
 class Live(ResponseModel):
     """The process answers."""
 
-    status: Literal["ok"]
+    status: Literal["ok"] = Field(description="Always `ok`: a process that cannot answer does not.")
 
 
 class Ready(ResponseModel):
-    """Whether requests can be served, and what is wanting."""
+    """Whether requests can be served, and what is missing."""
 
     status: Literal["ready", "degraded"] = Field(
         description="`degraded`: jobs are accepted, but start only when the broker is back."
     )
-    database: Literal["ok"]
-    broker: Literal["ok", "unreachable"]
+    database: Literal["ok"] = Field(
+        description="The database answers and has the schema of this release; otherwise the answer is a 503."
+    )
+    broker: Literal["ok", "unreachable"] = Field(
+        description="Whether Redis answers, which wakes the workers."
+    )

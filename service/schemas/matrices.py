@@ -13,25 +13,29 @@ from service.schemas.base import Fraction, Interval, ResponseModel
 class MatrixView(ResponseModel):
     """One revision of a matrix."""
 
-    id: str
-    name: str
+    id: str = Field(description="Id of the matrix; the same for all of its revisions.")
+    name: str = Field(description="The name given at upload; need not be unique.")
     revision: int = Field(ge=1, description="Grows with every change of a model's results.")
-    models: int
-    examples: int
-    subtasks: list[str]
+    models: int = Field(description="Number of models.")
+    examples: int = Field(description="Number of examples.")
+    subtasks: list[str] = Field(
+        description="Names of the subtasks, sorted; empty when the upload named none."
+    )
     binary: bool = Field(description="Whether every score is 0 or 1.")
     missing_cells: int = Field(description="Cells without a score; kept as missing.")
     constant_examples: int = Field(description="Examples on which all models agree.")
-    has_confidences: bool
-    has_embeddings: bool
+    has_confidences: bool = Field(
+        description="Whether it holds probabilities of the right answer beside the scores."
+    )
+    has_embeddings: bool = Field(description="Whether it holds an embedding of each example.")
     content_hash: str = Field(description="SHA-256 of the whole content in its canonical order.")
-    created_at: datetime
+    created_at: datetime = Field(description="When this revision was made.")
 
 
 class ModelReportView(ResponseModel):
     """What was read of one model, beside what its own log says."""
 
-    model: str
+    model: str = Field(description="Name of the model.")
     scored: int = Field(description="Examples with a score.")
     errored: int = Field(description="Examples whose run failed.")
     unscored: int = Field(description="Examples that ran and got no score.")
@@ -57,17 +61,19 @@ class MatrixUploaded(MatrixView):
 class MatrixPage(ResponseModel):
     """A page of matrices, newest first."""
 
-    items: list[MatrixView]
-    next_cursor: str | None
+    items: list[MatrixView] = Field(description="The matrices of this page, each in its newest revision.")
+    next_cursor: str | None = Field(
+        description="Send it back as `cursor` for the next page; null on the last."
+    )
 
 
 class ModelView(ResponseModel):
     """One model of a matrix."""
 
-    model: str
+    model: str = Field(description="Name of the model.")
     accuracy: Fraction | None = Field(description="Mean over its scored examples; null when it has none.")
-    scored: int
-    missing: int
+    scored: int = Field(description="Examples with a score.")
+    missing: int = Field(description="Examples without a score, for whatever reason.")
     errored: int | None = Field(
         description="Of the log: examples whose run failed; null in results stored by an earlier release."
     )
@@ -81,7 +87,7 @@ class ModelView(ResponseModel):
 class CellView(ResponseModel):
     """A model's result on one example."""
 
-    example: str
+    example: str = Field(description="Id of the example.")
     score: Fraction | None = Field(description="Null where there is none.")
     state: Literal["scored", "errored", "unscored", "not_run", "missing"] = Field(
         description="`missing` where nobody said why there is no score."
@@ -94,12 +100,16 @@ class CellView(ResponseModel):
 class CellPage(ResponseModel):
     """A page of one model's results, by example."""
 
-    items: list[CellView]
-    next_cursor: str | None
+    items: list[CellView] = Field(description="The results of this page.")
+    next_cursor: str | None = Field(
+        description="Send it back as `cursor` for the next page; null on the last."
+    )
 
 
 class ModelPage(ResponseModel):
     """A page of models, by id."""
 
-    items: list[ModelView]
-    next_cursor: str | None
+    items: list[ModelView] = Field(description="The models of this page.")
+    next_cursor: str | None = Field(
+        description="Send it back as `cursor` for the next page; null on the last."
+    )

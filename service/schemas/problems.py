@@ -27,11 +27,15 @@ class ProblemDocument(ResponseModel):
     """Why a request was refused, where, and the mend (RFC 9457)."""
 
     type: str = Field(description="Stable name of the kind.", examples=[PROBLEM_TYPE + "not-found"])
-    title: str
-    status: int = Field(ge=400, le=599)
-    detail: str
+    title: str = Field(
+        description="The kind of problem in a few words; the same for every problem of one type."
+    )
+    status: int = Field(description="The HTTP status of the answer.", ge=400, le=599)
+    detail: str = Field(description="What is wrong with this request and how to fix it, for people.")
     request_id: str = Field(description="As in the X-Request-ID header and the service's log.")
-    errors: list[Place]
+    errors: list[Place] = Field(
+        description="Each place of the request that is wrong; empty when it is no one place."
+    )
 
 
 def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:

@@ -13,34 +13,38 @@ from service.schemas.base import ResponseModel
 class Chosen(ResponseModel):
     """One chosen example."""
 
-    id: str
+    id: str = Field(description="Id of the example.")
     weight: float = Field(gt=0, le=1, description="Share of the estimated score; all of them sum to 1.")
-    subtask: str | None
+    subtask: str | None = Field(description="Its subtask; null when the matrix has none.")
 
 
 class MatrixRef(ResponseModel):
     """The exact data a result was computed from."""
 
-    id: str
-    revision: int
-    content_hash: str
+    id: str = Field(description="Id of the matrix.")
+    revision: int = Field(description="Revision of the matrix.")
+    content_hash: str = Field(description="SHA-256 of that revision in its canonical order.")
 
 
 class CalibrationView(ResponseModel):
     """Errors of estimated full scores, measured on models whose full scores are known."""
 
-    models: int
-    bias: float
+    models: int = Field(description="How many models it was measured on.")
+    bias: float = Field(description="Mean of estimated minus full score.")
     deviation: float = Field(description="Root mean square error.")
     effective_size: float | None = Field(description="Random examples that would order models as well.")
-    measured_on: str
+    measured_on: str = Field(
+        description="`new_models` had no part in the choice; in `cross_validation` each source "
+        "model was left out in turn; `source_models` chose the examples, which is optimistic; `posterior` is what the "
+        "predictor expects of itself."
+    )
 
 
 class PredictorView(ResponseModel):
     """A linear predictor of the full score."""
 
-    coefficients: list[float]
-    intercept: float
+    coefficients: list[float] = Field(description="One an example, in the order of `examples`.")
+    intercept: float = Field(description="The estimate when every answer is 0.")
     posterior: float = Field(description="Standard deviation it gives its own errors.")
 
 
@@ -49,13 +53,15 @@ class SelectionResult(ResponseModel):
 
     selection_id: str = Field(description="Derived from the request, so the same request gives the same.")
     content_hash: str = Field(description="SHA-256 of all the rest.")
-    matrix: MatrixRef
-    method: str
+    matrix: MatrixRef = Field(description="The data it was chosen from.")
+    method: str = Field(description="The selection method.")
     estimator: str = Field(description="How answers on the examples become a full score.")
-    options: dict[str, Any]
-    scored_by: Literal["scores", "confidences"]
-    size: int
-    seed: int
+    options: dict[str, Any] = Field(description="The method's options, with every default filled in.")
+    scored_by: Literal["scores", "confidences"] = Field(
+        description="What the estimator takes as answers: scores, or probabilities of the right answer."
+    )
+    size: int = Field(description="Number of examples chosen.")
+    seed: int = Field(description="The seed of the request.")
     source_models: list[str] = Field(description="The models it was chosen by.")
     examples: list[Chosen] = Field(description="By id.")
     missing: str = Field(description="What was done with cells that had no score.")
@@ -74,13 +80,13 @@ class SelectionResult(ResponseModel):
 class SelectionView(SelectionResult):
     """A stored selection; it never changes."""
 
-    created_at: datetime
+    created_at: datetime = Field(description="When it was first computed.")
 
 
 class ExportView(ResponseModel):
     """One way to take the chosen examples to another tool."""
 
-    format: str
+    format: str = Field(description="Name of the format, as in `export?format=`.")
     href: str | None = Field(description="Where the file is; null where there can be none.")
     filename: str | None = Field(description="What to save it as, for the command.")
     command: str | None = Field(
@@ -100,5 +106,7 @@ class SelectionDetail(SelectionView):
 class SelectionPage(ResponseModel):
     """A page of selections."""
 
-    items: list[SelectionView]
-    next_cursor: str | None
+    items: list[SelectionView] = Field(description="The selections of this page.")
+    next_cursor: str | None = Field(
+        description="Send it back as `cursor` for the next page; null on the last."
+    )

@@ -18,9 +18,9 @@ class WebhookRequest(RequestModel):
 class WebhookView(ResponseModel):
     """An address that is told of the end of every job."""
 
-    id: str
-    url: str
-    created_at: datetime
+    id: str = Field(description="Id of the webhook.")
+    url: str = Field(description="The address that messages are sent to.")
+    created_at: datetime = Field(description="When it was registered.")
 
 
 class WebhookSecret(WebhookView):
@@ -32,23 +32,29 @@ class WebhookSecret(WebhookView):
 class WebhookPage(ResponseModel):
     """A page of webhooks, oldest first."""
 
-    items: list[WebhookView]
-    next_cursor: str | None
+    items: list[WebhookView] = Field(description="The webhooks of this page.")
+    next_cursor: str | None = Field(
+        description="Send it back as `cursor` for the next page; null on the last."
+    )
 
 
 class DeliveryView(ResponseModel):
     """One message, and how it fared."""
 
     id: str = Field(description="The `webhook-id` header: the same at every attempt.")
-    job_id: str
-    attempt: int
-    delivered_at: datetime | None
-    given_up_at: datetime | None
-    last_failure: str | None
-    created_at: datetime
+    job_id: str = Field(description="The job whose end the message reports.")
+    attempt: int = Field(description="How often sending was tried.")
+    delivered_at: datetime | None = Field(description="When the receiver answered 2xx; null before.")
+    given_up_at: datetime | None = Field(
+        description="When the last attempt failed; null while more are to come."
+    )
+    last_failure: str | None = Field(
+        description="Why the latest attempt failed; null before the first, and once delivered."
+    )
+    created_at: datetime = Field(description="When the job ended.")
 
 
 class DeliveryList(ResponseModel):
     """The newest messages to one address."""
 
-    items: list[DeliveryView]
+    items: list[DeliveryView] = Field(description="The messages, newest first.")
