@@ -34,9 +34,9 @@ class CalibrationView(ResponseModel):
     deviation: float = Field(description="Root mean square error.")
     effective_size: float | None = Field(description="Random examples that would order models as well.")
     measured_on: str = Field(
-        description="`new_models` had no part in the choice; in `cross_validation` each source "
-        "model was left out in turn; `source_models` chose the examples, which is optimistic; `posterior` is what the "
-        "predictor expects of itself."
+        description="`new_models` had no part in the choice; in `cross_validation` each source model was "
+        "left out in turn; `source_models` chose the examples, which is optimistic; `posterior` is what "
+        "the predictor expects of itself."
     )
 
 
