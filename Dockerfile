@@ -4,7 +4,7 @@ WORKDIR /src
 COPY requirements.lock ./
 RUN python -m venv /opt/tastetest \
  && /opt/tastetest/bin/pip install --require-hashes -r requirements.lock
-COPY pyproject.toml README.md ./
+COPY pyproject.toml README.md LICENSE ./
 COPY service service
 COPY workers workers
 COPY migrations migrations

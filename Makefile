@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 FROM := $(if $(wildcard wheels),--no-index --find-links wheels)
 
-.PHONY: docs demo serve test bench chaos paper methods openapi examples golden roundtrip tools lock wheels setup clean
+.PHONY: docs demo serve test coverage bench chaos paper methods openapi examples golden roundtrip tools lock wheels package release setup clean
 
 demo: $(VENV)/.runtime
 	@$(BIN)/tastetest demo
@@ -18,6 +18,15 @@ serve: $(VENV)/.runtime
 
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest
+
+# The same tests, counting the lines they reach; then build/coverage/html/index.html.
+coverage: $(VENV)/.dev
+	@mkdir -p build/coverage
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest $(ARGS)
+	$(BIN)/coverage combine -q
+	$(BIN)/coverage html -q
+	$(BIN)/coverage report
 
 setup: $(VENV)/.dev
 
@@ -78,6 +87,15 @@ $(TOOLS)/.installed: requirements-tools.lock
 
 wheels: $(VENV)/.runtime
 	$(PIP) download --require-hashes -d wheels -r requirements.lock -r requirements-local.lock -r requirements-dev.lock
+
+# Builds dist/ from what is committed and runs the demo from the wheel, in an environment of its own.
+package: $(VENV)/.dev
+	$(BIN)/python -m tools.release
+
+# For example: make release VERSION=0.2.0
+release: $(VENV)/.dev
+	@test -n "$(VERSION)" || { echo "say which: make release VERSION=0.2.0" >&2; exit 1; }
+	$(BIN)/python -m tools.release $(VERSION)
 
 clean:
 	rm -rf $(VENV) $(TOOLS) .tastetest
