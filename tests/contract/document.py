@@ -33,6 +33,8 @@ def check(answer: httpx.Response) -> None:
         return
     responses = operation["responses"]
     assert str(answer.status_code) in responses, f"{answer.request.method} {answer.url}: {answer.status_code}"
+    promised = responses[str(answer.status_code)].get("headers", {})
+    assert "Deprecation" not in promised or answer.headers["deprecation"], f"{answer.request.url}: no header"
     content = responses[str(answer.status_code)].get("content", {})
     if not content:
         assert not answer.content

@@ -108,4 +108,5 @@ def _tell_headers(responses: dict[str, Any]) -> None:
         names += ["Retry-After"] if status in ("202", "503") else []
         names += security_schemes.OF_STATUS.get(status, [])
         names += ["ETag"] if status == "304" or (status == "200" and "304" in responses) else []
-        response["headers"] = {name: {"$ref": f"#/components/headers/{name}"} for name in names}
+        ours = {name: {"$ref": f"#/components/headers/{name}"} for name in names}
+        response["headers"] = response.get("headers", {}) | ours
