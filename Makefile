@@ -101,7 +101,8 @@ clean:
 	rm -rf $(VENV) $(TOOLS) .tastetest
 
 # What the image installs; the servers that only the default stack needs; then what tests, documentation and tools need.
-COMPILE := uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links
+COMPILE := uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links $(ARGS)
+# For example: make lock ARGS="--upgrade-package numpy", or --upgrade for all.
 lock:
 	$(COMPILE) --extra build --extra otel --extra figures pyproject.toml -o requirements.lock
 	$(COMPILE) --extra local -c requirements.lock pyproject.toml -o requirements-local.lock

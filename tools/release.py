@@ -94,10 +94,10 @@ def build(root: Path, dist: Path) -> Path:
         folder = Path(made)
         _run(["git", "archive", "--format=tar", f"--output={folder / 'source.tar'}", "HEAD"], cwd=root)
         source = _unpacked(folder / "source.tar", folder / "source")
-        _run([sys.executable, "-c", BUILD, "build_sdist", str(dist)], cwd=source)
+        _run([sys.executable, "-c", BUILD, "build_sdist", str(dist)], cwd=source, quiet=True)
         (sdist,) = dist.glob("*.tar.gz")
         (inside,) = _unpacked(sdist, folder / "sdist").iterdir()
-        _run([sys.executable, "-c", BUILD, "build_wheel", str(dist)], cwd=inside)
+        _run([sys.executable, "-c", BUILD, "build_wheel", str(dist)], cwd=inside, quiet=True)
     (wheel,) = dist.glob("*.whl")
     return wheel
 
@@ -123,11 +123,12 @@ def _unpacked(archive: Path, folder: Path) -> Path:
     return folder
 
 
-def _run(command: list[str], cwd: Path) -> None:
+def _run(command: list[str], cwd: Path, *, quiet: bool = False) -> None:
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    ran = subprocess.run(command, cwd=cwd, env=environment, check=False)
+    ran = subprocess.run(command, cwd=cwd, env=environment, capture_output=quiet, text=True, check=False)
     if ran.returncode:
-        raise NotReady(f"`{' '.join(command)}` ended with {ran.returncode}")
+        said = f":\n{ran.stdout}{ran.stderr}" if quiet else ""
+        raise NotReady(f"`{' '.join(command)}` ended with {ran.returncode}{said}")
 
 
 def _git(root: Path, *arguments: str) -> str:

@@ -20,12 +20,14 @@ ORDER: list[tuple[str, list[tuple[str, str]]]] = [
             ("Choosing a size", "choosing-a-size.md"),
             ("How each method works", "how-it-works.md"),
             ("Optimal design", "methods.md"),
+            ("Glossary", "glossary.md"),
         ],
     ),
     (
         "Use",
         [
             ("API reference", "reference.md"),
+            ("How the API changes", "api-changes.md"),
             ("Run only the chosen", "exports.md"),
             ("In CI", "ci/README.md"),
             ("Keys and limits", "access.md"),
@@ -43,6 +45,22 @@ ORDER: list[tuple[str, list[tuple[str, str]]]] = [
             ("Performance", "performance.md"),
             ("Reliability", "reliability.md"),
             ("Security", "security.md"),
+        ],
+    ),
+    (
+        "Why",
+        [
+            ("Decisions", "decisions/README.md"),
+            ("Postgres holds the truth", "decisions/truth-in-postgres.md"),
+            ("Byte-identical results", "decisions/byte-identical-results.md"),
+            ("Exact random sampling", "decisions/exact-random-sampling.md"),
+            ("Our own k-medoids and IRT", "decisions/own-kmedoids-and-irt.md"),
+            ("A nested, greedy choice", "decisions/nested-greedy-choice.md"),
+            ("Half credit for ties", "decisions/half-credit-for-ties.md"),
+            ("Row encoding", "decisions/row-encoding.md"),
+            ("No version in paths", "decisions/no-version-in-paths.md"),
+            ("Embedded servers", "decisions/embedded-servers.md"),
+            ("An engine without I/O", "decisions/engine-without-io.md"),
         ],
     ),
 ]
