@@ -17,6 +17,9 @@ import yaml
 ROOT = Path(__file__).parents[2]
 OPERATIONS = ROOT / "docs" / "operations"
 FENCE = re.compile(r"^( *)```(\w*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
+# Blocks by indentation; in these pages all are commands.
+INDENTED = re.compile(r"(?<=\n\n)(?: {4}.*\n)+")
+OF_COMMANDS = ("README.md", "CONTRIBUTING.md")
 SKIPPED = {".git", ".hypothesis", ".tastetest", ".venv", ".venv-tools", "build", "dist", "wheels"}
 
 
@@ -96,6 +99,9 @@ def blocks() -> list[Block]:
             where = f"{page.relative_to(ROOT)}:{text[: match.start()].count(chr(10)) + 1}"
             indent, language, inner = match.groups()
             found.append(Block(where, language, re.sub(f"^{indent}", "", inner, flags=re.MULTILINE)))
+    for name in OF_COMMANDS:
+        inner = re.findall(INDENTED, (ROOT / name).read_text())
+        found += [Block(f"{name} #{at}", "sh", text) for at, text in enumerate(inner)]
     whole = [*files(".yml", ".yaml"), *OPERATIONS.glob("*.json")]
     named = [(path.relative_to(ROOT).as_posix(), path) for path in whole]
     return found + [Block(name, path.suffix.removeprefix("."), path.read_text()) for name, path in named]
