@@ -13,7 +13,8 @@ RUN /opt/tastetest/bin/pip install --no-deps --no-build-isolation . \
 
 FROM python:3.11.14-slim-bookworm
 LABEL org.opencontainers.image.title="Tastetest" \
-      org.opencontainers.image.description="How small can your benchmark be, and which comparisons can you still trust?"
+      org.opencontainers.image.description="How small can your benchmark be, and which comparisons can you still trust?" \
+      org.opencontainers.image.licenses="Apache-2.0"
 RUN groupadd --system --gid 10001 tastetest \
  && useradd --system --uid 10001 --gid 10001 --no-create-home --shell /usr/sbin/nologin tastetest
 COPY --from=build /opt/tastetest /opt/tastetest

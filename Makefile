@@ -98,7 +98,7 @@ release: $(VENV)/.dev
 	$(BIN)/python -m tools.release $(VERSION)
 
 clean:
-	rm -rf $(VENV) $(TOOLS) .tastetest
+	rm -rf $(VENV) $(TOOLS) .tastetest build dist
 
 # What the image installs; the servers that only the default stack needs; then what tests, documentation and tools need.
 COMPILE := uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links $(ARGS)
