@@ -147,7 +147,7 @@ def test_hooks_before_a_commit_run_what_ci_runs() -> None:
 
 def test_templates_are_the_same_on_every_host() -> None:
     gitlab = ROOT / ".gitlab"
-    for name in ("defect.md", "wish.md"):
+    for name in ("bug_report.md", "feature_request.md"):
         _, front, body = (ROOT / ".github" / "ISSUE_TEMPLATE" / name).read_text().split("---\n", 2)
         assert set(yaml.safe_load(front)) == {"name", "about"}
         assert body.strip() == (gitlab / "issue_templates" / name).read_text().strip()
