@@ -26,6 +26,13 @@ class _OfMatrix(RequestModel):
     revision: Annotated[Count | None, Field(description="Of the matrix; the newest when left out.")] = None
 
 
+EXPECT = Field(
+    description="What new models are: `like` the source models, or `better` than they are. When left out, "
+    "`better` where release dates or the order of arrival show that newcomers are better than all before "
+    "them, or where source models are few; else `like`. The answer says which, and why."
+)
+
+
 class SelectRequest(_OfMatrix):
     """Choose a micro-benchmark of `size` examples, or of what a budget pays for."""
 
@@ -55,6 +62,14 @@ class SelectRequest(_OfMatrix):
         Field(description="What answers on the examples will be; as suits the method when left out."),
     ] = None
     missing: Annotated[Missing, MISSING] = "error"
+    expect: Annotated[Literal["like", "better"] | None, EXPECT] = None
+    guarantee: Annotated[
+        bool,
+        Field(
+            description="Draw the examples at random, the informative ones with higher probability, and "
+            "score by a model-assisted estimate: its interval holds whatever the model under test is."
+        ),
+    ] = False
 
 
 class MethodSpec(RequestModel):
@@ -123,3 +138,4 @@ class MdadRequest(_OfMatrix):
     ] = None
     by_subtask: bool = False
     max_size: Annotated[Count | None, Field(description="The largest size you would run.")] = None
+    expect: Annotated[Literal["like", "better"] | None, EXPECT] = None

@@ -16,6 +16,9 @@ class Chosen(ResponseModel):
     id: str = Field(description="Id of the example.")
     weight: float = Field(gt=0, le=1, description="Share of the estimated score; all of them sum to 1.")
     subtask: str | None = Field(description="Its subtask; null when the matrix has none.")
+    inclusion: float | None = Field(
+        None, description="Probability with which it was to be chosen, where the selection is a sample."
+    )
 
 
 class MatrixRef(ResponseModel):
@@ -65,8 +68,14 @@ class SelectionResult(ResponseModel):
     source_models: list[str] = Field(description="The models it was chosen by.")
     examples: list[Chosen] = Field(description="By id.")
     missing: str = Field(description="What was done with cells that had no score.")
+    expect: Literal["like", "better"] = Field(
+        "like", description="What new models are expected to be, compared with the sources."
+    )
+    expect_reason: str | None = Field(None, description="Why they are expected to be that.")
+    guarantee: bool = Field(False, description="Whether scores hold whatever the model under test is.")
     predictor: PredictorView | None = Field(
-        None, description="Score ≈ intercept + Σ coefficient × answer, in the order of `examples`; or null."
+        None,
+        description="Null since engine version 4: `POST /selections/{id}/scores` estimates, not linearly.",
     )
     calibration: CalibrationView | None = Field(
         description="How far its estimates are from full scores; null for a sample, which needs no measuring."

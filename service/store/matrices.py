@@ -150,7 +150,8 @@ def outline(conn: Connection, matrix_id: str, revision: int | None = None) -> di
     ours = matrices.c.id == record.id, mine(conn, matrices)
     strata = _strata(conn.scalar(select(matrices.c.strata).where(*ours)))
     r = matrix_rows.c
-    rows = conn.execute(select(r.model, r.missing).where(valid_at(record)).order_by(r.model)).all()
+    asked = select(r.model, r.missing, r.accuracy, r.valid_from).where(valid_at(record)).order_by(r.model)
+    rows = conn.execute(asked).all()
     gone = row_encoding.missing_of(
         [row.missing for row in rows if row.missing is not None], record.n_examples
     )
@@ -165,6 +166,8 @@ def outline(conn: Connection, matrix_id: str, revision: int | None = None) -> di
         "embeddings": record.has_embeddings,
         "incomplete_models": tuple(row.model for row in rows if row.missing is not None),
         "incomplete_examples": 0 if gone is None else int(gone.any(axis=0).sum()),
+        "accuracies": tuple(row.accuracy for row in rows),
+        "arrived": tuple(row.valid_from for row in rows),
     }
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection
 
 from service.core.errors import FieldError, InvalidRequest
-from service.engine.comparison import Design, Estimator, KnownScores
+from service.engine.comparison import AbilityEstimator, Design, Estimator, KnownScores
 from service.store import answers, matrices, selections
 from service.store.records import MatrixRecord
 from service.usecases.drift import DriftReport, drift_since
@@ -67,7 +67,7 @@ class ComparisonContext:
     rows: Mapping[str, Scores]
     design: Design
     prior: float
-    estimator: Estimator | None = None
+    estimator: AbilityEstimator | Estimator | None = None
     known: KnownScores | None = None
     drift: DriftReport | None = None
     set_aside: dict[str, int] = field(default_factory=dict)

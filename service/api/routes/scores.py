@@ -20,7 +20,7 @@ from service.api.route_classes import StrictRoute
 from service.api.routes.matrices import Fields
 from service.api.routes.selections import SelectionId
 from service.core.errors import FieldError, InvalidUpload
-from service.engine.comparison import Score, estimate_scores
+from service.engine.comparison import AbilityEstimator, Score, estimate_scores
 from service.engine.comparison.selection_evaluator import SelectionEvaluator
 from service.engine.data.matrix import Matrix
 from service.engine.microbenchmark.evidence import linear
@@ -37,6 +37,15 @@ Row = NDArray[np.float64]
 OF_SCORES = "The estimates here are from confidences; kept, for `/compare`, are the scores sent with them."
 Keep = Annotated[bool, Query(description="Keep the answers, so that `/compare` knows these models by name.")]
 Confidence = Annotated[float, Query(ge=0.5, le=0.9999, description="Of the intervals.")]
+RunVariance = Annotated[
+    float,
+    Query(
+        ge=0,
+        le=0.25,
+        description="Mean variance of an answer between repeated runs of a model, from sampled decoding. "
+        "Intervals then hold for the score of another run; 0, for this very run.",
+    ),
+]
 
 
 @router.post("", responses=refusals(400, 404, 413, 415), openapi_extra=UPLOAD_BODY)
@@ -47,6 +56,7 @@ async def estimate(
     fields: Fields,
     keep: Keep = False,
     confidence: Confidence = 0.95,
+    run_variance: RunVariance = 0.0,
 ) -> ScoresView:
     """Estimate full scores from answers on the selection only, in any format of `POST /matrices`.
 
@@ -55,11 +65,16 @@ async def estimate(
     models, and the models it cannot be told from.
     """
     async with received(request, fields.given()) as sent:
-        return await run_in_threadpool(_estimate, context, selection_id, sent, keep, confidence)
+        return await run_in_threadpool(_estimate, context, selection_id, sent, keep, confidence, run_variance)
 
 
 @router.get("", responses=refusals(404))
-def list_scores(selection_id: SelectionId, context: ContextDep, confidence: Confidence = 0.95) -> ScoresView:
+def list_scores(
+    selection_id: SelectionId,
+    context: ContextDep,
+    confidence: Confidence = 0.95,
+    run_variance: RunVariance = 0.0,
+) -> ScoresView:
     """The estimates of the models whose answers were kept."""
     with context.engine.begin() as conn:
         selection = selections.get(conn, selection_id)
@@ -67,11 +82,13 @@ def list_scores(selection_id: SelectionId, context: ContextDep, confidence: Conf
         rows = answers.find(conn, selection.id, answers.models(conn, selection.id))
         since = drift_since(conn, context.evaluators, selection)
         matrix = matrices.get(conn, selection.matrix_id, selection.revision)
-    return _view(selection, matrix, standing, rows, confidence, kept=True, drift=since, warnings=[])
+    return _view(
+        selection, matrix, standing, rows, confidence, run_variance, kept=True, drift=since, warnings=[]
+    )
 
 
 def _estimate(
-    context: AppContext, selection_id: str, sent: Received, keep: bool, confidence: float
+    context: AppContext, selection_id: str, sent: Received, keep: bool, confidence: float, run_variance: float
 ) -> ScoresView:
     upload = ingest.read(
         sent.file, filename=sent.filename, options=sent.options, limits=limits_of(context.settings)
@@ -95,7 +112,9 @@ def _estimate(
             warnings += [OF_SCORES] if confidences else []
         since = drift_since(conn, context.evaluators, selection)
     warnings = [*upload.warnings, *warnings]
-    return _view(selection, matrix, standing, rows, confidence, kept=keep, drift=since, warnings=warnings)
+    return _view(
+        selection, matrix, standing, rows, confidence, run_variance, kept=keep, drift=since, warnings=warnings
+    )
 
 
 def _rows(
@@ -148,6 +167,7 @@ def _view(
     standing: SelectionEvaluator,
     rows: dict[str, Row],
     confidence: float,
+    run_variance: float,
     *,
     kept: bool,
     drift: DriftReport | None,
@@ -155,17 +175,23 @@ def _view(
 ) -> ScoresView:
     found = []
     if rows:
-        found = estimate_scores(np.array(list(rows.values())), standing.by, standing.known, confidence)
+        table = np.array(list(rows.values()))
+        found = estimate_scores(table, standing.by, standing.known, confidence, run_variance)
     return ScoresView(
         selection_id=selection.id,
         matrix=responses.matrix_ref(matrix),
         confidence=confidence,
-        estimator=linear(selection.body["estimator"]),
+        estimator=_estimator(selection, standing),
         scores=[_score(model, score, standing) for model, score in zip(rows, found, strict=True)],
         drift=None if drift is None else responses.drift_view(drift),
         kept=kept,
         warnings=warnings,
     )
+
+
+def _estimator(selection: SelectionRecord, standing: SelectionEvaluator) -> str:
+    """What the scores were estimated by, as far as it has a name."""
+    return "blp" if isinstance(standing.by, AbilityEstimator) else linear(selection.body["estimator"])
 
 
 def _score(model: str, score: Score, standing: SelectionEvaluator) -> ScoreView:

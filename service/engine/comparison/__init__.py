@@ -9,6 +9,7 @@
 Every answer is a dataclass whose module's docstring shows it as JSON.
 """
 
+from service.engine.comparison.ability_estimator import AbilityEstimator
 from service.engine.comparison.answer import Comparison
 from service.engine.comparison.calibration import Calibration, calibrate, cross_validate
 from service.engine.comparison.compare import Modelled, compare
@@ -26,11 +27,13 @@ from service.engine.comparison.power import (
 )
 from service.engine.comparison.ranking import Ranking, rank
 from service.engine.comparison.sampling_design import Design, Truth, stratified_design
-from service.engine.comparison.scores import Estimator, KnownScores, Score, estimate_scores
-from service.engine.comparison.selection_estimates import Selected, StoredPredictor, basis, modelled
+from service.engine.comparison.scores import Basis, Estimator, KnownScores, Score, estimate_scores
+from service.engine.comparison.selection_estimates import Selected, basis, modelled
 from service.engine.comparison.thresholds import history, suggest_threshold, threshold_rates
 
 __all__ = [
+    "AbilityEstimator",
+    "Basis",
     "Calibration",
     "Comparison",
     "Design",
@@ -46,7 +49,6 @@ __all__ = [
     "Ranking",
     "Score",
     "Selected",
-    "StoredPredictor",
     "Truth",
     "Verdict",
     "basis",

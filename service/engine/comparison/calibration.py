@@ -7,15 +7,17 @@ choice, else by leaving source models out of it in turn.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from service.engine.data.contracts import Method, Source
+from service.engine.data.contracts import Fitted, Method, Source, Subset
 
-MeasuredOn = Literal["new_models", "cross_validation", "source_models", "posterior"]
+Estimate = Callable[[Source, Fitted, Subset, NDArray[np.float64]], NDArray[np.float64]]
+MeasuredOn = Literal["new_models", "cross_validation", "source_models"]
 
 # Fewer models with known scores than this carry no calibration of their own.
 LEAST_MODELS = 10
@@ -42,8 +44,7 @@ class Calibration:
         error of the pairs' differences; infinite when no pair has an error.
     measured_on : str
         "new_models" had no part in choosing the examples; by "cross_validation" each source
-        model was left out in turn; "source_models" is what is left, and optimistic;
-        "posterior" is the predictor's own word.
+        model was left out in turn; "source_models" is what is left, and optimistic.
     """
 
     models: int
@@ -51,15 +52,6 @@ class Calibration:
     deviation: float
     effective_size: float
     measured_on: MeasuredOn
-
-    def difference_error(self, movement: float, examples: int) -> float:
-        """Standard error of a difference of two models, from how much their answers differ.
-
-        `movement` is the mean absolute difference of their answers on `examples`; one
-        example is added each way, so that equal answers are not taken as equal models.
-        """
-        rate = (movement * examples + 1) / (examples + 2)
-        return float(np.sqrt(rate / self.effective_size))
 
 
 def calibrate(
@@ -95,7 +87,7 @@ def cross_validate(
     source: Source,
     method: Method,
     size: int,
-    estimator: str,
+    estimate: Estimate,
     rng: np.random.Generator,
     folds: int = 5,
     *,
@@ -112,8 +104,8 @@ def cross_validate(
         At least 2 `folds` models.
     method : Method
     size : int
-    estimator : str
-        One of the method's own.
+    estimate : callable
+        Source, fitted method, subset, answers on it (T, n) → full scores (T,).
     rng : Generator
     folds : int
     scored_by : "scores" or "confidences", optional
@@ -140,7 +132,7 @@ def cross_validate(
         fitted = method.fit(part, rng)
         subset = fitted.pick(size)
         answers = _answers(source, scored_by or method.scored_by)[left][:, subset.indices].astype(np.float64)
-        error = fitted.estimate(subset, answers, estimator) - source.scores[left].mean(axis=1)
+        error = estimate(part, fitted, subset, answers) - source.scores[left].mean(axis=1)
         errors.append(error)
         pair_squares, pair_movement = _pair_sums(error, answers)
         squares, movement = squares + pair_squares, movement + pair_movement
@@ -152,21 +144,6 @@ def cross_validate(
         effective_size=movement / squares if squares > ROUNDING else float("inf"),
         measured_on="cross_validation",
     )
-
-
-def from_posterior(deviation: float, answers: NDArray[np.float64]) -> Calibration:
-    """A predictor's own standard deviation in the place of measured errors.
-
-    Parameters
-    ----------
-    deviation : float
-        Of one model's full score, above 0.
-    answers : ndarray of float64, shape (M, n)
-        Of the source models on the subset, M ≥ 2: how much two models differ.
-    """
-    _, movement = _pair_sums(np.zeros(len(answers)), answers)
-    pairs = len(answers) * (len(answers) - 1) / 2
-    return Calibration(len(answers), 0.0, deviation, movement / pairs / (2 * deviation**2), "posterior")
 
 
 def _answers(source: Source, scored_by: str) -> NDArray[np.generic]:

@@ -36,6 +36,7 @@ class Modelled:
     baseline: float
     candidate: float
     standard_error: float
+    warnings: tuple[str, ...] = ()
 
 
 def compare(
@@ -88,7 +89,8 @@ def compare(
     )
     answer = _answer(pairs, rule, truth, prior, modelled)
     repeats = Repeats(first.summary, second.summary) if pairs.noise is not None else None
-    return _finish(answer, common, first.mean, second.mean, repeats)
+    found = _finish(answer, common, first.mean, second.mean, repeats)
+    return replace(found, warnings=(*(modelled.warnings if modelled else ()), *found.warnings))
 
 
 def _answer(

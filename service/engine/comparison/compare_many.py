@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from service.engine.comparison.ability_estimator import AbilityEstimator
 from service.engine.comparison.answer import Comparison
 from service.engine.comparison.compare import compare
 from service.engine.comparison.gate import GateRule
@@ -40,7 +41,7 @@ def compare_many(
     truth: Truth = "population",
     clusters: Sequence[str] | None = None,
     prior: float = JEFFREYS,
-    estimator: Estimator | None = None,
+    estimator: AbilityEstimator | Estimator | None = None,
     known: KnownScores | None = None,
 ) -> Many:
     """Compare each candidate so that all verdicts hold together at the rule's confidence.

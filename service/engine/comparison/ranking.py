@@ -22,11 +22,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special, stats
 
-from service.engine.comparison.intervals import Interval, critical, wilson_share
+from service.engine.comparison.ability_estimator import AbilityEstimator
+from service.engine.comparison.intervals import Interval, wilson_share
 from service.engine.comparison.mcnemar import mid_p
 from service.engine.comparison.paired import score_statistic, tango
 from service.engine.comparison.sampling_design import Design, Truth
-from service.engine.comparison.scores import Estimator, KnownScores, filled
+from service.engine.comparison.scores import Estimator, KnownScores, estimate_scores
 from service.engine.data.errors import Undefined
 
 Square = NDArray[np.float64]
@@ -87,7 +88,7 @@ def rank(
     design: Design,
     confidence: float = 0.95,
     truth: Truth = "population",
-    estimator: Estimator | None = None,
+    estimator: AbilityEstimator | Estimator | None = None,
     known: KnownScores | None = None,
 ) -> Ranking:
     """Rank K models by their results on the same examples.
@@ -102,11 +103,11 @@ def rank(
     confidence : float
         Joint, of everything said.
     truth : "population" or "full_benchmark"
-    estimator : Estimator, optional
+    estimator : AbilityEstimator or Estimator, optional
         For selections that are no sample: scores, differences and their errors come from
         it, as in `compare`.
     known : KnownScores, optional
-        With an estimator: the models from which missing answers are filled in.
+        With an estimator: the matrix's models.
 
     Raises
     ------
@@ -119,13 +120,16 @@ def rank(
         first, second = np.argwhere(shared == 0)[0]
         raise Undefined(f"models {first} and {second} answered no example in common")
     z = pairwise_critical(len(scores), confidence)
-    if estimator is None:
+    if estimator is None or known is None:
         values = np.where(there, scores, 0.0)
         means = values @ design.weights / (there @ design.weights)
         pairs = _sampled(values, there.astype(np.float64), means, design, truth, confidence, z)
     else:
-        means = _estimates(scores, estimator, known)
-        pairs = _modelled(scores, means, estimator, design.total, truth, confidence, z)
+        each = simultaneous_confidence(confidence, len(scores))
+        alone = estimate_scores(scores, estimator, known, each)
+        means = np.array([found.score for found in alone])
+        intervals = np.array([found.interval for found in alone])
+        pairs = _modelled(scores, means, intervals, estimator, design.total, truth, z)
     order = _order(means)
     told = (pairs.ahead | pairs.ahead.T)[np.ix_(order, order)]
     return Ranking(
@@ -181,29 +185,24 @@ def _sampled(
 
 
 def _modelled(
-    scores: Square, means: NDArray[np.float64], estimator: Estimator,
-    total: int, truth: Truth, confidence: float, z: float,
+    scores: Square, means: NDArray[np.float64], intervals: Square,
+    estimator: AbilityEstimator | Estimator, total: int, truth: Truth, z: float,
 ) -> _Pairwise:  # fmt: skip
     """From an estimator: differences of the estimates, with the errors `compare` gives them."""
     there = (~np.isnan(scores)).astype(np.float64)
-    shared, n = there @ there.T, scores.shape[1]
-    gain = _gains(np.nan_to_num(scores), there, np.ones(n))
-    moved = gain + gain.T
-    variance = (moved + 1) / (shared + 2) / estimator.calibration.effective_size * n / shared
+    variance = estimator.difference_variance(scores)
     if truth == "population":
-        variance = variance + moved / shared / total
+        gain = _gains(np.nan_to_num(scores), there, np.ones(scores.shape[1]))
+        variance = variance + (gain + gain.T) / (there @ there.T) / total
     difference, half = means[:, None] - means, z * variance**0.5
     best = int(_order(means)[0])
     np.fill_diagonal(half, 0.0)
     from_best = np.column_stack((difference[:, best] - half[:, best], difference[:, best] + half[:, best]))
-    calibration = estimator.calibration
-    each = simultaneous_confidence(confidence, len(means))
-    alone = critical(each, max(calibration.models - 1, 1)) * calibration.deviation
     return _Pairwise(
         difference=difference,
         ahead=difference > half + 1e-12,
         from_best=np.clip(from_best, -1, 1),
-        intervals=np.clip(np.column_stack((means - alone, means + alone)), 0, 1),
+        intervals=intervals,
     )
 
 
@@ -223,17 +222,6 @@ def _design_size(
     pseudo = 2.0 / shared
     bound = gain + gain.T - difference**2
     return np.asarray(size * (bound + pseudo) / (np.maximum(spread, 0) + pseudo))
-
-
-def _estimates(scores: Square, estimator: Estimator, known: KnownScores | None) -> NDArray[np.float64]:
-    """Full scores by an estimator, shape (K,); without known models the answered stand for the rest."""
-    there = ~np.isnan(scores)
-    if known is None:
-        weights = estimator.coefficients
-        linear = np.nan_to_num(scores) @ weights / (there @ weights) * weights.sum()
-    else:
-        linear = np.array([filled(row, known) for row in scores]) @ estimator.coefficients
-    return np.asarray(np.clip(linear + estimator.intercept, 0, 1))
 
 
 def _gains(values: Square, there: Square, weights: NDArray[np.float64]) -> Square:

@@ -8,9 +8,10 @@ JSON of each answer (`dataclasses.asdict`):
      indistinguishable: [index],                         known models within the interval
      warnings: [sentence]}
 
-`design`: the examples are a random or stratified sample, so the interval needs no
-model: Wilson's at the effective size of the design, without replacement. `model`: the
-interval is as wide as the estimator's errors on models with known scores.
+`design`: the examples are a random or stratified sample, or hold one, so the interval needs
+no model: Wilson's at the effective size of the design, without replacement, or that of the
+model-assisted estimate. `model`: the interval is the ability-conditional predictor's; for
+answers that are confidences, it is as wide as the errors on models with known scores.
 The truth meant is always these very runs on the full benchmark. As the known models'
 full scores are numbers without error, the rank interval holds whenever the score's does.
 """
@@ -24,15 +25,19 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from service.engine.comparison.ability_estimator import FAR_BEYOND, AbilityEstimator
 from service.engine.comparison.calibration import LEAST_MODELS, Calibration
 from service.engine.comparison.intervals import Interval, critical, wilson_share
 from service.engine.comparison.paired import LEAST_FOR_T
 from service.engine.comparison.sampling_design import Design
 from service.engine.comparison.similarity import Similarity
 from service.engine.data.errors import Undefined
+from service.engine.prediction.ability_predictor import Prediction
 
 # Below this coverage a rank is not given.
 LEAST_COVERAGE = 0.8
+# Standard errors by which missing examples must be harder before that is said.
+_SURPRISING = 2.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,12 +61,12 @@ class KnownScores:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Estimator:
-    """A linear estimator of the full score: intercept + Σ coefficient × answer.
+    """A linear estimator of the full score from confidences: intercept + Σ coefficient × answer.
 
     Attributes
     ----------
     coefficients : ndarray of float64, shape (n,)
-        The selection's weights, or a predictor's.
+        The selection's weights.
     intercept : float
     calibration : Calibration
     """
@@ -69,6 +74,23 @@ class Estimator:
     coefficients: NDArray[np.float64]
     calibration: Calibration
     intercept: float = 0.0
+
+    def difference_variance(self, answers: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Variance of the difference of every two estimates, shape (T, T), from answers (T, n)."""
+        there = ~np.isnan(answers)
+        shared = there.astype(np.float64) @ there.T
+        values = np.nan_to_num(answers)
+        apart = np.array(
+            [
+                (np.abs(row - values) * mask * there).sum(axis=1)
+                for row, mask in zip(values, there, strict=True)
+            ]
+        )
+        rate = (apart + 1) / (shared + 2)
+        return np.asarray(rate / self.calibration.effective_size * answers.shape[1] / np.maximum(shared, 1))
+
+
+Basis = Design | AbilityEstimator | Estimator
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +113,10 @@ class Score:
 
 def estimate_scores(
     answers: NDArray[np.float64],
-    by: Design | Estimator,
+    by: Basis,
     known: KnownScores,
     confidence: float = 0.95,
+    run_variance: float = 0.0,
 ) -> list[Score]:
     """Estimate the full scores of T new models.
 
@@ -101,10 +124,12 @@ def estimate_scores(
     ----------
     answers : ndarray of float64, shape (T, n)
         On the selection, in [0, 1]; NaN where missing.
-    by : Design or Estimator
+    by : Design, AbilityEstimator or Estimator
         Of the n examples.
     known : KnownScores
     confidence : float
+    run_variance : float
+        Mean variance of an answer between runs of one model; 0 when these very runs are meant.
 
     Raises
     ------
@@ -112,7 +137,7 @@ def estimate_scores(
         A model answered none of the examples; the text gives its row.
     """
     likeness = Similarity.of(known.answers[known.source])
-    return [_score(row, at, by, known, likeness, confidence) for at, row in enumerate(answers)]
+    return [_score(row, at, by, known, likeness, confidence, run_variance) for at, row in enumerate(answers)]
 
 
 def design_score(
@@ -140,39 +165,119 @@ def design_score(
 def _score(
     row: NDArray[np.float64],
     at: int,
-    by: Design | Estimator,
+    by: Basis,
     known: KnownScores,
     likeness: Similarity,
     confidence: float,
+    run_variance: float,
 ) -> Score:
     there = ~np.isnan(row)
     if not there.any():
         raise Undefined(f"model {at} answered none of the {len(row)} examples of the selection")
-    if isinstance(by, Design):
-        score, interval, error = design_score(row[there], by.keep(there), confidence)
-    else:
-        score, interval, error = _modelled(row, there, by, known, confidence)
+    found = _estimated(row, by, known, confidence, run_variance)
+    score, interval = found.score, found.interval
     enough = there.mean() >= LEAST_COVERAGE
     within = (known.scores >= interval[0] - 1e-12) & (known.scores <= interval[1] + 1e-12)
     return Score(
         score=score,
         interval=interval,
-        standard_error=error,
-        basis="design" if isinstance(by, Design) else "model",
+        standard_error=found.error,
+        basis=found.basis,
         answered=int(there.sum()),
         asked=len(row),
         coverage=float(there.mean()),
-        bounds=_bounds(row, by),
+        bounds=_bounds(row, by, known),
         rank=_rank(score, known) if enough else None,
         rank_interval=(_rank(interval[1], known), _rank(interval[0], known)) if enough else None,
         indistinguishable=tuple(np.flatnonzero(within).tolist()),
-        warnings=tuple(_warnings(row, score, by, known, likeness)),
+        warnings=(*found.warnings, *_warnings(row, by, known, likeness)),
     )
 
 
-def _modelled(
+@dataclass(frozen=True, slots=True)
+class _Estimated:
+    """One model's estimate and what it rests on."""
+
+    score: float
+    interval: Interval
+    error: float
+    basis: Literal["design", "model"]
+    warnings: tuple[str, ...] = ()
+
+
+def _estimated(
+    row: NDArray[np.float64], by: Basis, known: KnownScores, confidence: float, run_variance: float
+) -> _Estimated:
+    there = ~np.isnan(row)
+    if isinstance(by, Design):
+        score, interval, error = design_score(row[there], by.keep(there), confidence)
+        noise = run_variance * float((by.keep(there).weights ** 2).sum())
+        return _Estimated(
+            score,
+            _with_noise(score, interval, noise, confidence),
+            float(np.hypot(error, noise**0.5)),
+            "design",
+        )
+    if isinstance(by, AbilityEstimator):
+        return _by_ability(row, by, known, confidence, run_variance)
+    return _by_weights(row, there, by, known, confidence)
+
+
+def _with_noise(score: float, interval: Interval, noise: float, confidence: float) -> Interval:
+    """The interval with the variance of the run's own noise added to each side."""
+    low, high = (float(np.hypot(end - score, critical(confidence) * noise**0.5)) for end in interval)
+    return max(0.0, score - low), min(1.0, score + high)
+
+
+def _by_ability(
+    row: NDArray[np.float64], by: AbilityEstimator, known: KnownScores, confidence: float, run_variance: float
+) -> _Estimated:
+    noise = np.full(len(row), run_variance)
+    found = by.predict(row[None])
+    reason = by.cannot_say(found)[0]
+    assisted = by.assisted(row[None]) if not np.isnan(row).any() else None
+    if assisted is not None:
+        low, high = assisted.interval(confidence, noise)[0]
+        width = float(np.diff(found.interval(confidence, noise)[0])[0])
+        cost = (
+            f"The guarantee makes the interval {100 * (high - low):.1f} points wide; "
+            f"the model's own would be {100 * width:.1f}."
+        )
+        return _Estimated(
+            float(assisted.score[0]), (float(low), float(high)), float(assisted.error[0]), "design", (cost,)
+        )
+    low, high = found.interval(confidence, noise)[0]
+    told = _about_reach(found, reason, (float(low), float(high)), known)
+    return _Estimated(
+        float(found.score[0]), (float(low), float(high)), float(found.deviation(noise)[0]), "model", told
+    )
+
+
+def _about_reach(
+    found: Prediction, reason: str | None, interval: Interval, known: KnownScores
+) -> tuple[str, ...]:
+    """What to know of an estimate that lies beyond the sources, the weightiest first."""
+    points = 100 * (interval[1] - interval[0]) / 2
+    if reason is not None:
+        return (
+            f"The source models cannot say what this model scores: {reason}. The estimate may be "
+            f"{points:.1f} points off or more; run a random sample, whose interval needs no sources.",
+        )
+    sources = known.scores[known.source]
+    score = float(found.score[0])
+    outside = len(sources) > 0 and not sources.min() <= score <= sources.max()
+    if found.beyond[0] < FAR_BEYOND and not outside:
+        return ()
+    side = "better" if found.ability[0] > 0 else "worse"
+    return (
+        f"{side.capitalize()} than every source model: the estimate rests on extrapolation, "
+        f"± {points:.1f} points.",
+    )
+
+
+def _by_weights(
     row: NDArray[np.float64], there: NDArray[np.bool_], by: Estimator, known: KnownScores, confidence: float
-) -> tuple[float, Interval, float]:
+) -> _Estimated:
     """Estimate with missing answers filled in, and an interval from the calibration."""
     whole = filled(row, known)
     doubt = float((by.coefficients**2 * whole * (1 - whole))[~there].sum())
@@ -180,7 +285,21 @@ def _modelled(
     calibration = by.calibration
     error = float(np.sqrt(calibration.deviation**2 + doubt))
     half = critical(confidence, max(calibration.models - 1, 1)) * error
-    return score, (max(0.0, score - half), min(1.0, score + half)), error
+    sources = known.scores[known.source]
+    told = []
+    if len(sources) and not sources.min() <= score <= sources.max():
+        side = "above" if score > sources.max() else "below"
+        told.append(
+            f"The estimate lies {side} every source model's score: an extrapolation, which may be far off."
+        )
+    if calibration.measured_on == "source_models":
+        told.append(
+            "The errors were measured on the models that chose the examples: the interval may be too narrow."
+        )
+    if calibration.models < LEAST_MODELS:
+        told.append(f"Only {calibration.models} models measure the estimator's errors.")
+    interval = (max(0.0, score - half), min(1.0, score + half))
+    return _Estimated(score, interval, error, "model", tuple(told))
 
 
 def filled(row: NDArray[np.float64], known: KnownScores) -> NDArray[np.float64]:
@@ -203,40 +322,45 @@ def _mean_answers(answers: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.where(counts > 0, total / np.maximum(counts, 1), 0.5)
 
 
-def _bounds(row: NDArray[np.float64], by: Design | Estimator) -> Interval | None:
+def _bounds(row: NDArray[np.float64], by: Basis, known: KnownScores) -> Interval | None:
     """Scores were all missing answers wrong, or all right; None when nothing is missing."""
     missing = np.isnan(row)
     if not missing.any():
         return None
-    weights, intercept = (by.weights, 0.0) if isinstance(by, Design) else (by.coefficients, by.intercept)
-    low, high = sorted(intercept + float(np.where(missing, fill, row) @ weights) for fill in (0.0, 1.0))
-    return min(max(low, 0.0), 1.0), min(max(high, 0.0), 1.0)
+    ends = (_estimated(np.where(missing, fill, row), by, known, 0.95, 0.0).score for fill in (0.0, 1.0))
+    low, high = sorted(ends)
+    return low, high
 
 
 def _rank(score: float, known: KnownScores) -> int:
     return 1 + int((known.scores > score + 1e-12).sum())
 
 
-def _warnings(
-    row: NDArray[np.float64], score: float, by: Design | Estimator, known: KnownScores, likeness: Similarity
-) -> Sequence[str]:
+def _warnings(row: NDArray[np.float64], by: Basis, known: KnownScores, likeness: Similarity) -> Sequence[str]:
     found = []
-    missing = int(np.isnan(row).sum())
-    if missing:
-        found.append(f"{missing} of {len(row)} examples of the selection have no answer.")
-    if missing > (1 - LEAST_COVERAGE) * len(row):
+    missing = np.isnan(row)
+    if missing.any():
+        found.append(f"{missing.sum()} of {len(row)} examples of the selection have no answer.")
+        found += _missing_by_difficulty(row, by, known)
+    if missing.sum() > (1 - LEAST_COVERAGE) * len(row):
         found.append("Too few examples were answered for a rank.")
-    found += likeness.warnings(row)
-    if isinstance(by, Design):
-        return found
-    sources = known.scores[known.source]
-    if len(sources) and not sources.min() <= score <= sources.max():
-        side = "above" if score > sources.max() else "below"
-        found.append(f"The estimate lies {side} every source model's score: an extrapolation.")
-    if by.calibration.measured_on == "source_models":
-        found.append(
-            "The errors were measured on the models that chose the examples: the interval may be too narrow."
-        )
-    if by.calibration.models < LEAST_MODELS:
-        found.append(f"Only {by.calibration.models} models measure the estimator's errors.")
-    return found
+    return found + likeness.warnings(row)
+
+
+def _missing_by_difficulty(row: NDArray[np.float64], by: Basis, known: KnownScores) -> list[str]:
+    """A sentence where answers are missing that known models find harder, or too many to tell."""
+    missing = np.isnan(row)
+    rates = _mean_answers(known.answers)
+    apart = float(rates[~missing].mean() - rates[missing].mean())
+    error = float(rates.std() * np.sqrt(1 / missing.sum() + 1 / (~missing).sum()))
+    harder = apart > _SURPRISING * error and error > 0
+    if not harder and missing.mean() <= 1 - LEAST_COVERAGE:
+        return []
+    low, high = _bounds(row, by, known) or (0.0, 1.0)
+    why = (
+        "The missing answers are to harder examples than the others" if harder else "Many answers are missing"
+    )
+    return [
+        f"{why}: were they missing because they are wrong, the estimate would be too high. "
+        f"With all of them wrong it is {100 * low:.1f} %, with all of them right {100 * high:.1f} %."
+    ]

@@ -9,14 +9,18 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from service.engine.comparison.ability_estimator import AbilityEstimator
 from service.engine.comparison.calibration import Calibration
 from service.engine.comparison.drift import Drift, drift
 from service.engine.comparison.order_probability import JEFFREYS, prior_from_pairs
 from service.engine.comparison.sampling_design import Design
-from service.engine.comparison.scores import Estimator, KnownScores
-from service.engine.comparison.selection_estimates import Selected, StoredPredictor, basis
+from service.engine.comparison.scores import Basis, KnownScores
+from service.engine.comparison.selection_estimates import Selected, basis
+from service.engine.data.contracts import Source
 from service.engine.data.matrix import Matrix, MissingPolicy
 from service.engine.data.pairs import choose_pairs, discordant
+from service.engine.prediction.ability_model import fit_ability_model
+from service.engine.selection.registry import METHODS
 
 MOST_PAIRS = 20_000
 
@@ -34,7 +38,7 @@ class SelectionEvaluator:
     chosen : tuple of str
         Ids of the n chosen examples, the columns of `known.answers`.
     known : KnownScores
-    by : Design or Estimator
+    by : Design, AbilityEstimator or Estimator
         What full scores are estimated by.
     prior : float
         Of the direction of a discordant example (`prior_from_pairs`).
@@ -44,7 +48,7 @@ class SelectionEvaluator:
     benchmark: tuple[str, ...]
     chosen: tuple[str, ...]
     known: KnownScores
-    by: Design | Estimator
+    by: Basis
     prior: float
 
     @property
@@ -57,7 +61,8 @@ class SelectionEvaluator:
     @property
     def cells(self) -> int:
         """What it weighs in memory, in numbers."""
-        return int(self.known.answers.size) + len(self.models) + len(self.benchmark)
+        fitted = self.by.model.cells if isinstance(self.by, AbilityEstimator) else 0
+        return int(self.known.answers.size) + len(self.models) + len(self.benchmark) + fitted
 
 
 def build_evaluator(matrix: Matrix, body: Mapping[str, Any], *, confidences: bool) -> SelectionEvaluator:
@@ -69,7 +74,8 @@ def build_evaluator(matrix: Matrix, body: Mapping[str, Any], *, confidences: boo
         In the revision the selection was made on.
     body : mapping
         The selection's result: method, options, examples with weights, source_models,
-        scored_by, missing, predictor, calibration, calibration_of_scores.
+        scored_by, missing, estimator, calibration and, as far as it has them, expect and
+        each example's inclusion probability.
     confidences : bool
         Whether answers are the models' confidences instead of their scores.
     """
@@ -83,17 +89,17 @@ def build_evaluator(matrix: Matrix, body: Mapping[str, Any], *, confidences: boo
         answers=answers[:, chosen].astype(np.float64),
         source=np.array([model in sources for model in matrix.models]),
     )
-    other = body["scored_by"] == "confidences" and not confidences
-    measured = body.get("calibration_of_scores" if other else "calibration")
+    of_scores = answers is matrix.scores
+    measured = body.get("calibration")
     selected = Selected(
         method=body["method"],
         options=body["options"],
         chosen=chosen,
         weights=np.array([example["weight"] for example in body["examples"]]),
         strata=matrix.strata,
-        predictor=_predictor(body.get("predictor")),
+        weighted=body["estimator"] in METHODS[body["method"]].estimators,
+        ability=_ability(matrix, body, chosen) if of_scores else None,
         calibration=None if measured is None else _calibration(measured),
-        of_scores=answers is matrix.scores,
     )
     return SelectionEvaluator(
         models=matrix.models,
@@ -105,9 +111,16 @@ def build_evaluator(matrix: Matrix, body: Mapping[str, Any], *, confidences: boo
     )
 
 
-def _predictor(told: Mapping[str, Any] | None) -> StoredPredictor | None:
-    return (
-        None if told is None else StoredPredictor(**{**told, "coefficients": np.array(told["coefficients"])})
+def _ability(matrix: Matrix, body: Mapping[str, Any], chosen: NDArray[np.integer]) -> AbilityEstimator:
+    """The predictor from the source models' scores; all models are sources where none was asked for."""
+    names = set(body["source_models"]) or set(matrix.models)
+    rows = np.flatnonzero([model in names for model in matrix.models])
+    inclusion = [example.get("inclusion") for example in body["examples"]]
+    return AbilityEstimator(
+        model=fit_ability_model(Source(matrix.scores[rows], matrix.strata)),
+        chosen=chosen,
+        expect=body.get("expect") or "like",
+        inclusion=None if None in inclusion else np.array(inclusion, dtype=np.float64),
     )
 
 
@@ -151,7 +164,9 @@ def drifted(then: SelectionEvaluator, joined: Matrix) -> Drift:
     return drift(estimates, scores, np.arange(len(scores)) >= len(then.models))
 
 
-def _estimates(by: Design | Estimator, answers: NDArray[np.float64]) -> NDArray[np.float64]:
+def _estimates(by: Basis, answers: NDArray[np.float64]) -> NDArray[np.float64]:
     if isinstance(by, Design):
         return by.mean(answers)
+    if isinstance(by, AbilityEstimator):
+        return by.estimates(answers)
     return np.asarray(answers @ by.coefficients + by.intercept)

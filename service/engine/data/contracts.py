@@ -57,10 +57,13 @@ class Subset:
         Columns of the source, ascending, distinct.
     weights : ndarray of float64, shape (n,)
         Positive, summing to 1.
+    inclusion : ndarray of float64, shape (n,), optional
+        Probability with which each was to be chosen, 1 for certain; None when it is no sample.
     """
 
     indices: NDArray[np.int64]
     weights: NDArray[np.float64]
+    inclusion: NDArray[np.float64] | None = None
 
 
 class Fitted(Protocol):

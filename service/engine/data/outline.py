@@ -33,6 +33,14 @@ class Outline:
         Examples with a missing cell, when known.
     examples : tuple of str
         Ids, where the request names any.
+    accuracies : tuple of float or None
+        Mean score of each model, when known.
+    arrived : tuple of int
+        Revision in which each model joined, when known.
+    released : tuple of int or None
+        Day of each model's release, as far as known.
+    families : tuple of str or None
+        Family of each model, as far as known.
     """
 
     models: tuple[str, ...]
@@ -46,6 +54,10 @@ class Outline:
     incomplete_models: tuple[str, ...] = ()
     incomplete_examples: int = 0
     examples: tuple[str, ...] = ()
+    accuracies: tuple[float | None, ...] = ()
+    arrived: tuple[int, ...] = ()
+    released: tuple[int | None, ...] = ()
+    families: tuple[str | None, ...] = ()
 
     @classmethod
     def of(cls, matrix: Matrix) -> Outline:
@@ -71,7 +83,15 @@ class Outline:
         full = replace(self, missing_cells=0, incomplete_models=(), incomplete_examples=0)
         if policy == "drop_models":
             dropped = set(self.incomplete_models)
-            return replace(full, models=tuple(m for m in self.models if m not in dropped))
+            kept = [at for at, model in enumerate(self.models) if model not in dropped]
+            return replace(
+                full,
+                models=tuple(self.models[at] for at in kept),
+                accuracies=tuple(self.accuracies[at] for at in kept if self.accuracies),
+                arrived=tuple(self.arrived[at] for at in kept if self.arrived),
+                released=tuple(self.released[at] for at in kept if self.released),
+                families=tuple(self.families[at] for at in kept if self.families),
+            )
         if policy == "drop_examples":
             return replace(full, n_examples=self.n_examples - self.incomplete_examples)
         return full

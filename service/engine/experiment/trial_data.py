@@ -12,8 +12,8 @@ from service.engine.data.errors import Unsuitable
 from service.engine.data.matrix import Matrix, Scores
 from service.engine.experiment.splits import Split, generator
 from service.engine.planning.plan import Plan, Spec
-from service.engine.prediction.blp import BLP
-from service.engine.prediction.blp import fit as fit_blp
+from service.engine.prediction.ability_model import AbilityModel, fit_ability_model
+from service.engine.prediction.ability_predictor import AbilityPredictor
 
 
 class TrialData:
@@ -39,7 +39,7 @@ class TrialData:
         self._selection = _within(matrix, split.selection, subtask)
         self._heldout = _within(matrix, split.heldout, subtask)
         self._sources: dict[int | None, Source] = {}
-        self._predictors: dict[int | None, BLP] = {}
+        self._models: dict[int | None, AbilityModel] = {}
 
     @property
     def n_examples(self) -> int:
@@ -72,7 +72,8 @@ class TrialData:
         else:
             answers = self._target_scores[:, columns].astype(np.float64)
         if spec.predicts:
-            scores = self._predictor(sources).estimate(subset.indices, answers)
+            by = AbilityPredictor(self._model(sources), subset.indices, self.plan.expect)
+            scores = by.predict(answers).score
         else:
             scores = fitted.estimate(subset, answers, spec.estimator)
         if not np.isfinite(scores).all():
@@ -92,10 +93,10 @@ class TrialData:
             )
         return self._sources[sources]
 
-    def _predictor(self, sources: int | None) -> BLP:
-        if sources not in self._predictors:
-            self._predictors[sources] = fit_blp(self._source(sources))
-        return self._predictors[sources]
+    def _model(self, sources: int | None) -> AbilityModel:
+        if sources not in self._models:
+            self._models[sources] = fit_ability_model(self._source(sources))
+        return self._models[sources]
 
 
 def _within(matrix: Matrix, examples: NDArray[np.int64], subtask: int | None) -> NDArray[np.int64]:

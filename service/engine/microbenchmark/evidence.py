@@ -1,4 +1,4 @@
-"""What later estimates from a selection rest on, worked out once when it is made."""
+"""How far off later estimates from a selection are, measured once when it is made."""
 
 from __future__ import annotations
 
@@ -6,35 +6,38 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from service.engine.comparison.calibration import cross_validate
+from service.engine.comparison.calibration import Estimate, cross_validate
 from service.engine.data.contracts import Fitted, Source, Subset
 from service.engine.data.errors import Unsuitable
 from service.engine.experiment.splits import generator
-from service.engine.planning.methods import BLP
 from service.engine.planning.plan import SelectPlan
-from service.engine.prediction import blp
-from service.engine.selection.optimal_design import FittedDesign
+from service.engine.prediction.ability_model import fit_ability_model
+from service.engine.prediction.ability_predictor import AbilityPredictor
+from service.engine.prediction.ability_prior import Expect
 from service.engine.selection.registry import LEARNS_NOTHING, METHODS
 
+Floats = NDArray[np.float64]
 LEAST_SOURCES = 10
 IRT = ("pirt", "gpirt")
 
 
-def calibration(source: Source, plan: SelectPlan, chosen: Subset, scored_by: str) -> dict[str, Any] | None:
-    """Errors of estimates from scores or confidences, cross-validated over the source models.
+def calibration(
+    source: Source, plan: SelectPlan, chosen: Subset, scored_by: str, expect: Expect
+) -> dict[str, Any] | None:
+    """Errors of estimates as they will be served, cross-validated over the source models.
 
-    Those of the selection's weights where its estimator takes more than weights, which it
-    cannot carry with it. None for a sample, which needs none, for an estimator that is not
-    the method's own, and below ten source models.
+    By the ability-conditional predictor from scores, by the selection's weights from
+    confidences. None for a sample, which needs none, and below ten source models.
     """
     spec = plan.spec
     own = spec.estimator in METHODS[spec.method].estimators
-    if spec.method in LEARNS_NOTHING or not own or source.n_models < LEAST_SOURCES:
+    if (spec.method in LEARNS_NOTHING and own) or source.n_models < LEAST_SOURCES:
         return None
     # Not by the options: the same examples chosen in two ways have the same errors.
     stream = generator(plan.seed, 0, "select", spec.method, "calibration")
-    by = linear(spec.estimator)
+    by = _weights(linear(spec.estimator)) if scored_by == "confidences" else _ability(expect)
     size = len(chosen.indices)
     try:
         found = asdict(cross_validate(source, spec.create(), size, by, stream, scored_by=scored_by))
@@ -49,16 +52,15 @@ def linear(estimator: str) -> str:
     return "weighted" if estimator in IRT else estimator
 
 
-def predictor(fitted: Fitted, source: Source, plan: SelectPlan, chosen: Subset) -> dict[str, Any] | None:
-    """The best linear predictor from answers on the chosen examples; None for other estimators."""
-    if plan.spec.estimator != BLP:
-        return None
-    if isinstance(fitted, FittedDesign):
-        by = fitted.predictor(chosen)
-    else:
-        by = blp.fit(source).predictor(chosen.indices)
-    return {
-        "coefficients": by.coefficients.tolist(),
-        "intercept": float(by.intercept),
-        "posterior": float(by.deviation),
-    }
+def _weights(estimator: str) -> Estimate:
+    def estimate(source: Source, fitted: Fitted, subset: Subset, answers: Floats) -> Floats:
+        return fitted.estimate(subset, answers, estimator)
+
+    return estimate
+
+
+def _ability(expect: Expect) -> Estimate:
+    def estimate(source: Source, fitted: Fitted, subset: Subset, answers: Floats) -> Floats:
+        return AbilityPredictor(fit_ability_model(source), subset.indices, expect).predict(answers).score
+
+    return estimate

@@ -11,7 +11,7 @@ from service.engine.data.contracts import Fitted, Source, Subset
 from service.engine.data.matrix import Matrix
 from service.engine.experiment.splits import generator, positions
 from service.engine.experiment.trials import jaccard
-from service.engine.microbenchmark.evidence import calibration, predictor
+from service.engine.microbenchmark.evidence import calibration
 from service.engine.planning.plan import SelectPlan
 from service.engine.selection.optimal_design import FittedDesign
 
@@ -33,11 +33,11 @@ def run(matrix: Matrix, plan: SelectPlan, check: Check) -> dict[str, Any]:
     Returns
     -------
     dict
-        Plain JSON: method, estimator, options, scored_by, size, seed, missing, source_models,
-        examples [{id, weight, subtask}] in ascending order of id, stability: the
-        Jaccard index of the chosen set with that of a refit under another seed, and what
-        estimates from it rest on: predictor, calibration and, where the method takes
-        confidences, calibration_of_scores (see `evidence`).
+        Plain JSON: method, estimator, options, scored_by, size, seed, missing, expect,
+        expect_reason, guarantee, source_models, examples [{id, weight, subtask, inclusion}] in
+        ascending order of id, stability: the Jaccard index of the chosen set with that of a
+        refit under another seed, and how far off estimates from it are: calibration and,
+        where the method takes confidences, calibration_of_scores (see `evidence`).
 
     Raises
     ------
@@ -61,17 +61,29 @@ def run(matrix: Matrix, plan: SelectPlan, check: Check) -> dict[str, Any]:
     return {
         **{
             key: plan.settings[key]
-            for key in ("method", "estimator", "options", "scored_by", "seed", "missing")
+            for key in (
+                "method",
+                "estimator",
+                "options",
+                "scored_by",
+                "seed",
+                "missing",
+                "expect",
+                "expect_reason",
+                "guarantee",
+            )
         },
         "size": len(chosen.indices),
         "source_models": [matrix.models[row] for row in rows],
         "examples": [
-            {"id": matrix.examples[j], "weight": weight, "subtask": _subtask(matrix, j)}
-            for j, weight in zip(chosen.indices.tolist(), chosen.weights.tolist(), strict=True)
+            {"id": matrix.examples[j], "weight": weight, "subtask": _subtask(matrix, j), "inclusion": chance}
+            for j, weight, chance in zip(
+                chosen.indices.tolist(), chosen.weights.tolist(), _inclusion(chosen), strict=True
+            )
         ],
         "stability": jaccard(subsets),
-        "predictor": predictor(fits[0], source, plan, chosen),
-        "calibration": calibration(source, plan, chosen, plan.spec.scored_by),
+        "predictor": None,
+        "calibration": calibration(source, plan, chosen, plan.spec.scored_by, plan.expect),
         "calibration_of_scores": _of_scores(source, plan, chosen),
     }
 
@@ -84,7 +96,15 @@ def _choice(fitted: Fitted, size: int | None) -> Subset:
 
 def _of_scores(source: Source, plan: SelectPlan, chosen: Subset) -> dict[str, Any] | None:
     """Errors of estimates from 0/1 answers, where the method takes confidences."""
-    return calibration(source, plan, chosen, "scores") if plan.spec.scored_by == "confidences" else None
+    if plan.spec.scored_by != "confidences":
+        return None
+    return calibration(source, plan, chosen, "scores", plan.expect)
+
+
+def _inclusion(chosen: Subset) -> list[float | None]:
+    if chosen.inclusion is None:
+        return [None] * len(chosen.indices)
+    return [float(chance) for chance in chosen.inclusion]
 
 
 def _subtask(matrix: Matrix, example: int) -> str | None:

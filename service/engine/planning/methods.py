@@ -10,6 +10,7 @@ from typing import Any
 from service.engine.data.contracts import Method
 from service.engine.data.outline import Outline
 from service.engine.planning.fields import Models, PlanError, check_choice
+from service.engine.prediction.ability_prior import Expect
 from service.engine.selection.example_options import ONE_CHOICE, positioned
 from service.engine.selection.registry import LEARNS_NOTHING, METHODS, create, defaults
 
@@ -77,7 +78,7 @@ class Spec:
         return create(self.method, self.arguments)
 
 
-def check_methods(value: object, outline: Outline, models: Models) -> tuple[Spec, ...]:
+def check_methods(value: object, outline: Outline, models: Models, expect: Expect) -> tuple[Spec, ...]:
     """The specs of a request; all suitable methods when none is named.
 
     Raises
@@ -91,7 +92,7 @@ def check_methods(value: object, outline: Outline, models: Models) -> tuple[Spec
     specs: list[Spec] = []
     for at, entry in enumerate(entries):
         _refuse_one_choice(entry, at)
-        spec = resolve(entry, outline, f"/methods/{at}")
+        spec = resolve(entry, outline, f"/methods/{at}", expect)
         _refuse_repeat(spec, specs, at)
         if spec.needs_sources and not models.sources:
             raise PlanError(f"/methods/{at}", _no_sources(spec))
@@ -99,8 +100,11 @@ def check_methods(value: object, outline: Outline, models: Models) -> tuple[Spec
     return tuple(specs + _fair_random(specs))
 
 
-def resolve(entry: object, outline: Outline, where: str) -> Spec:
-    """One entry of `methods`, a name or an object, as a spec."""
+def resolve(entry: object, outline: Outline, where: str, expect: Expect, *, guarantee: bool = False) -> Spec:
+    """One entry of `methods`, a name or an object, as a spec.
+
+    A method that asks what new models are expected to be is told so, unless the entry says it.
+    """
     request = {"method": entry} if isinstance(entry, str) else entry
     if not isinstance(request, Mapping) or not isinstance(request.get("method"), str):
         raise PlanError(where or "/method", f"Name a method: one of {', '.join(METHODS)}.")
@@ -108,13 +112,16 @@ def resolve(entry: object, outline: Outline, where: str) -> Spec:
     if unknown := sorted(set(request) - known):
         raise PlanError(f"{where}/{unknown[0]}", f"Unknown field; known are {', '.join(sorted(known))}.")
     name = str(request["method"])
-    options, arguments = _check_options(name, request.get("options") or {}, outline, where)
+    given = request.get("options") or {}
+    if isinstance(given, Mapping) and name in METHODS:
+        given = _with_request(name, given, expect, guarantee=guarantee)
+    options, arguments = _check_options(name, given, outline, where)
     cls = METHODS[name]
     allowed = (*cls.estimators, *(() if BLP in cls.estimators else (BLP,)))
     estimator = check_choice(f"{where}/estimator", request.get("estimator") or cls.estimators[0], allowed)
     natural = cls.scored_by if outline.confidences and estimator != BLP else "scores"
     scored_by = _check_scored_by(request.get("scored_by") or natural, estimator, outline, where)
-    marks = _marks(name, estimator, options, scored_by, natural)
+    marks = _marks(name, estimator, options, scored_by, natural, expect)
     label = request.get("label") or (f"{name} ({', '.join(marks)})" if marks else name)
     if not isinstance(label, str) or len(label) > 100:
         raise PlanError(f"{where}/label", "A label is text of at most 100 characters.")
@@ -150,9 +157,31 @@ def _check_scored_by(value: object, estimator: str, outline: Outline, where: str
     return scored_by
 
 
-def _marks(name: str, estimator: str, options: dict[str, Any], scored_by: str, natural: str) -> list[str]:
+def _with_request(name: str, given: Mapping[str, Any], expect: Expect, *, guarantee: bool) -> dict[str, Any]:
+    """The options with what the request says of all methods, as far as this one asks for it.
+
+    Raises
+    ------
+    PlanError
+        A guarantee is asked of a method that has none.
+    """
+    known, options = defaults(name), dict(given)
+    if "expect" in known and options.get("expect") is None:
+        options["expect"] = expect
+    if guarantee and name not in LEARNS_NOTHING:
+        if "guarantee" not in known:
+            having = ", ".join(n for n in METHODS if "guarantee" in defaults(n) or n in LEARNS_NOTHING)
+            raise PlanError("/guarantee", f"{name} has no sample in it; take one of {having}.")
+        options["guarantee"] = True
+    return options
+
+
+def _marks(
+    name: str, estimator: str, options: dict[str, Any], scored_by: str, natural: str, expect: Expect
+) -> list[str]:
     """What sets a spec apart from its method's default."""
     plain = defaults(name)
+    plain |= {"expect": expect} if "expect" in plain else {}
     changed = {key: value for key, value in sorted(options.items()) if value != plain[key]}
     marks = [key if key in ONE_CHOICE else f"{key}={value}" for key, value in changed.items()]
     if estimator != METHODS[name].estimators[0]:

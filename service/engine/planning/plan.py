@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from service.engine.data.outline import Outline
+from service.engine.planning.expectation import expectation
 from service.engine.planning.fields import (
     Fields,
     Models,
@@ -22,6 +23,7 @@ from service.engine.planning.fields import (
     refuse_missing,
 )
 from service.engine.planning.methods import Spec, check_methods, resolve
+from service.engine.prediction.ability_prior import EXPECTATIONS, Expect
 
 __all__ = ["Models", "Outline", "Plan", "PlanError", "SelectPlan", "Spec", "mdad_plan", "select_plan"]
 
@@ -30,8 +32,8 @@ MOST_TRIALS = 1000
 TRUTHS = ("same_items", "new_items")
 MISSING = ("error", "drop_examples", "drop_models", "zero")
 
-SHARED_FIELDS = frozenset({"source_models", "seed", "missing"})
-SELECT_FIELDS = SHARED_FIELDS | {"method", "size", "estimator", "options", "scored_by"}
+SHARED_FIELDS = frozenset({"source_models", "seed", "missing", "expect", "expect_reason"})
+SELECT_FIELDS = SHARED_FIELDS | {"method", "size", "estimator", "options", "scored_by", "guarantee"}
 MDAD_FIELDS = SHARED_FIELDS | {
     "methods", "sizes", "trials", "probability", "target_mdad", "target_models", "holdout", "truth",
     "paper_compat", "group", "by_subtask", "max_size",
@@ -75,6 +77,7 @@ class Plan:
     group: tuple[str, ...]
     by_subtask: bool
     max_size: int | None
+    expect: Expect
 
     @property
     def exact(self) -> bool:
@@ -91,7 +94,7 @@ class Plan:
 @dataclass(frozen=True, slots=True)
 class SelectPlan:
     """A checked selection: one method, one size (None: what a budget pays for), the source models' ids
-    (None: all).
+    (None: all), and what new models are expected to be.
     """
 
     settings: dict[str, Any]
@@ -99,6 +102,7 @@ class SelectPlan:
     size: int | None
     seed: int
     sources: tuple[str, ...] | None
+    expect: Expect
 
 
 def mdad_plan(settings: Mapping[str, Any], outline: Outline) -> Plan:
@@ -125,7 +129,8 @@ def mdad_plan(settings: Mapping[str, Any], outline: Outline) -> Plan:
     truth = _check_truth(fields, heldout)
     group = fields.ids("group", outline.models, least=2)
     models = check_models(fields, outline.models, group)
-    specs = check_methods(fields.get("methods"), outline, models)
+    expect, reason = _expect(fields, outline)
+    specs = check_methods(fields.get("methods"), outline, models, expect)
     sizes = check_sizes(fields, outline.n_examples, heldout, DEFAULT_SIZES)
     by_subtask = fields.flag("by_subtask", default=False)
     if by_subtask and not outline.subtasks:
@@ -139,6 +144,7 @@ def mdad_plan(settings: Mapping[str, Any], outline: Outline) -> Plan:
         "paper_compat": fields.flag("paper_compat", default=False),
         "by_subtask": by_subtask,
         "max_size": _largest(fields, sizes),
+        "expect": expect,
     }
     resolved = {
         "methods": [spec.as_json() for spec in specs],
@@ -148,6 +154,7 @@ def mdad_plan(settings: Mapping[str, Any], outline: Outline) -> Plan:
         "holdout": holdout,
         "missing": missing,
         "group": list(group) or None,
+        "expect_reason": reason,
         **plain,
     }
     return Plan(
@@ -183,7 +190,11 @@ def select_plan(settings: Mapping[str, Any], outline: Outline) -> SelectPlan:
         what = "examples" if outline.models else "models"
         raise PlanError("/missing", f"{missing} leaves no {what}: each lacks a score; choose another.")
     request = {k: fields.get(k) for k in ("method", "estimator", "options", "scored_by")}
-    spec = resolve({k: v for k, v in request.items() if v is not None}, outline, "")
+    expect, reason = _expect(fields, outline)
+    guarantee = fields.flag("guarantee", default=False)
+    spec = resolve(
+        {k: v for k, v in request.items() if v is not None}, outline, "", expect, guarantee=guarantee
+    )
     size = fields.integer("size", None, 1, outline.n_examples)
     _refuse_size(size, spec, outline)
     _refuse_conditions(size, spec, outline)
@@ -195,9 +206,21 @@ def select_plan(settings: Mapping[str, Any], outline: Outline) -> SelectPlan:
         "seed": seed,
         "source_models": list(sources) or None,
         "missing": missing,
+        "expect": expect,
+        "expect_reason": reason,
+        "guarantee": guarantee,
     }
     del resolved["label"]
-    return SelectPlan(resolved, spec, size, seed, sources or None)
+    return SelectPlan(resolved, spec, size, seed, sources or None, expect)
+
+
+def _expect(fields: Fields, outline: Outline) -> tuple[Expect, str]:
+    """What new models are expected to be and why: as asked, else by evidence."""
+    if fields.get("expect") is None:
+        return expectation(outline)
+    asked = check_choice("/expect", fields.get("expect"), EXPECTATIONS)
+    reason = fields.get("expect_reason", "As asked.")
+    return ("better" if asked == "better" else "like"), str(reason)
 
 
 def _largest(fields: Fields, sizes: tuple[int, ...]) -> int | None:

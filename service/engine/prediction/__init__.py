@@ -1,4 +1,4 @@
-"""Mean and covariance of a new model's scores, and what its answers on a subset say of the rest.
+"""Mean and covariance of a new model's scores, full scores predicted from them, and their intervals.
 
-May import numerics and data.
+May import `service.engine.numerics` and `service.engine.data`; knows no selection method.
 """

@@ -57,6 +57,12 @@ class Covariance:
     noise: Floats
     intensity: float
 
+    @property
+    def variance(self) -> Floats:
+        """Of each example's score, shape (N,)."""
+        squares: Floats = np.einsum("jr,jr->j", self.factor, self.factor, dtype=np.float64)
+        return squares + self.noise
+
 
 def covariance(
     source: Source,
@@ -78,7 +84,7 @@ def covariance(
     """
     scores = source.scores.astype(np.float64)
     if observed is not None:
-        scores = _complete(scores, observed)
+        scores = complete(scores, observed)
     known = moments(scores)
     deviation = np.sqrt(known.variance)
     standard, varied = standardise(scores)
@@ -135,7 +141,7 @@ def _structure(strata: NDArray[np.integer], mean: Floats, general: Floats, own: 
     return np.asarray(factor[:, factor.any(axis=0)])
 
 
-def _complete(scores: Floats, observed: NDArray[np.bool_]) -> Floats:
+def complete(scores: Floats, observed: NDArray[np.bool_]) -> Floats:
     """Missing cells by two-way means of the observed ones."""
     seen = np.where(observed, scores, 0.0)
     grand = float(seen.sum()) / max(int(observed.sum()), 1)

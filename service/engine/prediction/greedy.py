@@ -1,16 +1,20 @@
 """Choosing examples one by one, each time the one whose answer says most about the full score.
 
-How much that is, two covariances say: one learnt example by example, and a plain one that
-knows only kinds of examples. The plain one gains weight with the number chosen. A few
-examples are best chosen by all that was learnt; but when half of them are chosen, the error
-lies in the other half, and the learnt covariance leaves those together of which it
-underestimates what they share, since they look the least informative.
+How much that is, several covariances say (`Part`), each with a weight that changes with the
+number chosen: those given an ability, one learnt example by example, and a plain one that
+knows only kinds of examples. A few examples are best chosen by all that was learnt; but when
+half of them are chosen, the error lies in the other half, and the learnt covariance leaves
+those together of which it underestimates what they share, since they look the least
+informative.
 
-From 512 chosen on, several a step: the nth step's worth is then so even that ranking a
+From 128 chosen on, several a step: the nth step's worth is then so even that ranking a
 few at once loses nothing. The order does not depend on how far it is asked for.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +25,23 @@ from service.engine.prediction.posterior import Posterior
 from service.engine.prediction.shrinkage import Floats
 
 _EQUAL = 1e-9
-_ONE_BY_ONE = 256
+_ONE_BY_ONE = 64
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """One covariance's say in the choice.
+
+    Attributes
+    ----------
+    covariance : Covariance
+    first, last : float
+        Its weight when nothing and when everything is chosen; linear between.
+    """
+
+    covariance: Covariance
+    first: float
+    last: float
 
 
 class Greedy:
@@ -29,9 +49,8 @@ class Greedy:
 
     Parameters
     ----------
-    learnt, plain : Covariance
-    trust : float
-        Weight of `plain` once all examples are chosen, 0 … 1; half of it with half of them.
+    parts : sequence of Part
+        Whose weighted mean of the shares of variance removed is made largest.
     strata : ndarray of int, shape (N,)
     include : ndarray of int
         Chosen first.
@@ -45,9 +64,7 @@ class Greedy:
 
     def __init__(
         self,
-        learnt: Covariance,
-        plain: Covariance,
-        trust: float,
+        parts: Sequence[Part],
         strata: NDArray[np.integer],
         *,
         include: NDArray[np.integer],
@@ -55,9 +72,13 @@ class Greedy:
         per_subtask: int = 0,
         costs: Floats | None = None,
     ) -> None:
-        self._posteriors, self._trust = (Posterior(learnt), Posterior(plain)), trust
+        parts = [part for part in parts if part.first > 0 or part.last > 0]
+        self._posteriors = [Posterior(part.covariance) for part in parts]
+        self._first = np.array([part.first for part in parts])
+        self._last = np.array([part.last for part in parts])
         self._strata, self._costs = strata, costs
         self._left = allowed.copy()
+        self._shuffled = np.random.default_rng(0).permutation(len(allowed))
         self._lacking = _quotas(strata, allowed, per_subtask)
         self.least = len(include) + self._still_lacking(include)
         self.most = int(allowed.sum())
@@ -101,7 +122,11 @@ class Greedy:
         return np.array(self._order, dtype=np.int64)
 
     def _best(self) -> NDArray[np.int64]:
-        """The examples of the next step; of equals the first."""
+        """The examples of the next step; of equals those first in a fixed shuffled order.
+
+        Neighbours are often of one topic, and equals may be most of a benchmark that no source
+        model can do: then this is a random sample of them.
+        """
         open_ = self._left
         if (wanting := self._lacking > 0).any():
             open_ = open_ & wanting[self._strata]
@@ -112,12 +137,18 @@ class Greedy:
         worth = np.where(open_, worth, -1.0)
         count = min(together, int(open_.sum()))
         least = np.partition(worth, -count)[-count] if count > 1 else worth.max()
-        return np.flatnonzero(worth >= least * (1 - _EQUAL))[:count]
+        equals = self._shuffled[worth[self._shuffled] >= least * (1 - _EQUAL)]
+        return np.sort(equals[:count])
 
     def _worth(self) -> Floats:
-        learnt, plain = (posterior.worth() for posterior in self._posteriors)
-        share = self._trust * len(self._order) / len(self._left)
-        return np.asarray((1 - share) * learnt + share * plain)
+        done = len(self._order) / len(self._left)
+        weights = (1 - done) * self._first + done * self._last
+        return np.asarray(
+            sum(
+                weight * posterior.worth()
+                for weight, posterior in zip(weights, self._posteriors, strict=True)
+            )
+        )
 
     def _take(self, chosen: NDArray[np.integer]) -> None:
         """Choose them, and condition the rest on their answers."""

@@ -1,9 +1,10 @@
 """`optimal_design`: the examples whose answers say most about the full score.
 
-How scores on the examples go together is learnt from the source models (`covariance`);
-examples are chosen one by one, each time the one that most lowers the variance of the
-full score given the answers so far (`greedy`), and full scores are predicted from the
-answers (`predictor`). Nothing here is random; larger subsets contain the smaller ones.
+How scores on the examples go together, at each ability of a new model, is learnt from the
+source models (`ability_model`); examples are chosen one by one, each time the one that most
+lowers the variance of the full score given the answers so far (`greedy`), and full scores
+are predicted from the answers (`ability_predictor`). Nothing here is random; larger subsets
+contain the smaller ones.
 """
 
 from __future__ import annotations
@@ -16,20 +17,17 @@ from numpy.typing import NDArray
 
 from service.engine.data.contracts import ScoredBy, Source, Subset
 from service.engine.data.errors import Unsuitable
-from service.engine.prediction import blp
-from service.engine.prediction.covariance import CAUTION, covariance, plain
+from service.engine.prediction.ability_design import design_parts
+from service.engine.prediction.ability_model import fit_ability_model
+from service.engine.prediction.ability_predictor import AbilityPredictor
+from service.engine.prediction.ability_prior import EXPECTATIONS, Expect
 from service.engine.prediction.greedy import Greedy
-from service.engine.prediction.holdout_error import LEAST_MODELS, Folds, Spread, correction, spread, unchecked
-from service.engine.prediction.linear import LinearPredictor
+from service.engine.prediction.informative_sample import informative_sample
+from service.engine.prediction.model_assisted import assisted_scores
 from service.engine.prediction.shrinkage import Floats
 
 _LEAST_SOURCES = 2
-_CORRECTED_FROM = 30
 _LARGEST = float(np.finfo(np.float64).max)
-_TRUSTED = 100
-"""Source models whose word on single examples weighs as much as what is plain without it."""
-_FOLD_SIZE = 128
-"""Left-out models judge subsets up to this size; their correction and spread hold for larger ones."""
 
 
 class OptimalDesign:
@@ -47,6 +45,11 @@ class OptimalDesign:
         What each example costs to run, above 0 (tokens, seconds); gains are then per cost.
     budget : float, optional
         What `FittedDesign.spend` may spend; one per example without costs.
+    expect : {"like", "better"}, default "like"
+        What the models to be scored are expected to be, compared with the sources.
+    guarantee : bool, default False
+        Draw the examples at random, the informative ones with higher probability, and score by
+        a model-assisted estimate: its interval holds whatever the model is.
     """
 
     name: ClassVar[str] = "optimal_design"
@@ -60,6 +63,8 @@ class OptimalDesign:
         per_subtask: int = 0,
         costs: Sequence[float] | None = None,
         budget: float | None = None,
+        expect: Expect = "like",
+        guarantee: bool = False,
     ) -> None:
         self.include = _indices("include", include)
         self.exclude = _indices("exclude", exclude)
@@ -71,6 +76,15 @@ class OptimalDesign:
             raise ValueError(f"budget is a number above 0, not {budget!r}")
         if costs is not None and not all(_positive(cost) for cost in costs):
             raise ValueError("costs are numbers above 0, one for each example")
+        if expect not in EXPECTATIONS:
+            raise ValueError(f"expect is like or better, not {expect!r}")
+        if not isinstance(guarantee, bool):
+            raise ValueError(f"guarantee is true or false, not {guarantee!r}")
+        if guarantee and (len(self.exclude) or per_subtask or costs is not None or budget is not None):
+            raise ValueError(
+                "guarantee goes with include only; leave exclude, per_subtask, costs and budget out"
+            )
+        self.expect, self.guarantee = expect, guarantee
         self.per_subtask = per_subtask
         self.costs = None if costs is None else np.array(costs, dtype=np.float64)
         self.budget = None if budget is None else float(budget)
@@ -93,24 +107,27 @@ class OptimalDesign:
             raise Unsuitable(f"include and exclude name example {named.max()} of {source.n_examples}")
         if self.costs is not None and len(self.costs) != source.n_examples:
             raise Unsuitable(f"there are {len(self.costs)} costs for {source.n_examples} examples")
-        return FittedDesign(self, source)
+        return FittedDesign(self, source, float(rng.random()))
 
 
 class FittedDesign:
-    """The order of choice and the predictor, each made as far as asked for.
+    """The order of choice and the predictors, each made as far as asked for.
 
     Parameters
     ----------
     design : OptimalDesign
     source : Source
+    start : float
+        In [0, 1): where a sample starts.
     """
 
-    def __init__(self, design: OptimalDesign, source: Source) -> None:
-        self._design, self._source = design, source
-        self._blp = blp.fit(source)
-        self._order = self._greedy(source)
-        self._folds = Folds(source, self._blp.covariance.intensity, lambda part: self._greedy(part).first)
-        self._predictors: dict[bytes, LinearPredictor] = {}
+    def __init__(self, design: OptimalDesign, source: Source, start: float) -> None:
+        self._design, self._start = design, start
+        self._model = fit_ability_model(source)
+        self._parts = design_parts(source, self._model, design.expect)
+        self._strata = source.strata
+        self._order = self._greedy()
+        self._predictors: dict[bytes, AbilityPredictor] = {}
 
     def pick(self, size: int) -> Subset:
         """The first `size` of the order.
@@ -120,6 +137,11 @@ class FittedDesign:
         Unsuitable
             The options leave no subset of this size.
         """
+        if self._design.guarantee:
+            chosen, inclusion = informative_sample(
+                self._model, size, self._start, self._design.include, self._design.expect
+            )
+            return Subset(chosen, np.full(size, 1 / size), inclusion)
         return self._subset(self._order.first(size))
 
     def spend(self) -> Subset:
@@ -132,59 +154,30 @@ class FittedDesign:
         """
         if self._design.budget is None:
             raise Unsuitable("there is no budget to spend")
-        chosen = self._greedy(self._source).within(self._design.budget)
+        chosen = self._greedy().within(self._design.budget)
         if not len(chosen):
             raise Unsuitable(f"a budget of {self._design.budget:g} does not pay for one example")
         return self._subset(chosen)
 
-    def predictor(self, subset: Subset) -> LinearPredictor:
-        """The linear predictor from answers on a subset, corrected by left-out source models."""
+    def predictor(self, subset: Subset) -> AbilityPredictor:
+        """What predicts full scores from answers on a subset."""
         key = subset.indices.tobytes()
         if key not in self._predictors:
-            by = self._blp.predictor(subset.indices)
-            if by.share < 1 and self._source.n_models >= _CORRECTED_FROM:
-                by = by.corrected(*correction(self._folds.left_out(self._judged(subset))))
-            self._predictors[key] = by
+            self._predictors[key] = AbilityPredictor(self._model, subset.indices, self._design.expect)
         return self._predictors[key]
 
     def estimate(self, subset: Subset, answers: Floats, estimator: str) -> Floats:
         """Full scores, shape (T,), from answers on the subset, shape (T, n)."""
-        return self.predictor(subset).estimate(answers)
+        if subset.inclusion is not None:
+            return assisted_scores(self._model, subset.indices, answers, subset.inclusion).score
+        return self.predictor(subset).predict(answers).score
 
-    def interval(self, subset: Subset, answers: Floats, level: float = 0.9) -> Floats:
-        """Lower and upper end for each full score, shape (T, 2); covers it with probability `level`."""
-        return blp.interval(*self._errors(subset, answers), blp.freedom(self._source), level)
-
-    def better(self, subset: Subset, first: Floats, second: Floats) -> Floats:
-        """Probability that each first model's full score is above the second's; answers (T, n) → (T,)."""
-        errors = (self._errors(subset, answers) for answers in (first, second))
-        return blp.better(next(errors), next(errors), blp.freedom(self._source))
-
-    def _errors(self, subset: Subset, answers: Floats) -> tuple[Floats, Floats]:
-        """Estimates and the standard deviations of their errors, each (T,)."""
-        by = self.predictor(subset)
-        estimates = by.estimate(answers)
-        return estimates, by.deviation * self._spread(subset, by)(estimates)
-
-    def _spread(self, subset: Subset, by: LinearPredictor) -> Spread:
-        if by.share == 1 or self._source.n_models < LEAST_MODELS:
-            return unchecked(self._source.n_models)
-        left = self._folds.left_out(self._judged(subset))
-        if self._source.n_models < _CORRECTED_FROM:
-            return spread(left)
-        return spread(left, *correction(left))
-
-    def _judged(self, subset: Subset) -> int:
-        return max(min(len(subset.indices), _FOLD_SIZE, self._order.most), self._order.least, 1)
-
-    def _greedy(self, source: Source) -> Greedy:
-        allowed = np.ones(self._source.n_examples, dtype=bool)
+    def _greedy(self) -> Greedy:
+        allowed = np.ones(len(self._strata), dtype=bool)
         allowed[self._design.exclude] = False
         return Greedy(
-            covariance(source, share=self._blp.covariance.intensity, caution=CAUTION),
-            plain(source),
-            _TRUSTED / (_TRUSTED + source.n_models),
-            self._source.strata,
+            self._parts,
+            self._strata,
             include=self._design.include,
             allowed=allowed,
             per_subtask=self._design.per_subtask,

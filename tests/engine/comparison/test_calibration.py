@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from service.engine.comparison.calibration import calibrate, cross_validate
+from service.engine.comparison.scores import Estimator
 from service.engine.data.contracts import Source
 from service.engine.selection.registry import create
 from tests.engine.made import answers
@@ -35,9 +36,15 @@ def test_without_errors_the_size_is_infinite_and_equal_answers_are_no_proof():
     part = np.array([[1.0, 0.0], [0.0, 0.0]])
     found = calibrate(np.array([0.5, 0.1]), np.array([0.5, 0.1]), part)
     assert found.effective_size == np.inf
-    assert found.difference_error(0.0, 10) == 0
+    equal = np.ones((2, 10))
+    assert Estimator(np.full(10, 0.1), found).difference_variance(equal)[0, 1] == 0
     usual = calibrate(np.array([0.5, 0.1]), np.array([0.4, 0.1]), part)
-    assert usual.difference_error(0.0, 10) == pytest.approx((1 / 12 / usual.effective_size) ** 0.5)
+    by = Estimator(np.full(10, 0.1), usual)
+    assert by.difference_variance(equal)[0, 1] == pytest.approx(1 / 12 / usual.effective_size)
+
+
+def weighted(source, fitted, subset, answers):
+    return fitted.estimate(subset, answers, "weighted")
 
 
 def test_left_out_models_show_the_error_new_models_will_have():
@@ -48,7 +55,7 @@ def test_left_out_models_show_the_error_new_models_will_have():
     for seed in range(4):
         rows = np.random.default_rng(seed).permutation(240)
         source = Source(scores[rows[:40]], np.zeros(300, dtype=np.int32))
-        said.append(cross_validate(source, method, 30, "weighted", np.random.default_rng(seed)).deviation)
+        said.append(cross_validate(source, method, 30, weighted, np.random.default_rng(seed)).deviation)
         fitted = method.fit(source, np.random.default_rng(seed))
         subset = fitted.pick(30)
         new = rows[40:]

@@ -2,13 +2,13 @@ import numpy as np
 import pytest
 
 from service.engine.comparison import (
+    AbilityEstimator,
     Calibration,
     Design,
     Estimator,
     GateRule,
     KnownScores,
     Selected,
-    StoredPredictor,
     basis,
     compare,
     compare_many,
@@ -16,6 +16,7 @@ from service.engine.comparison import (
     rank,
 )
 from service.engine.data.contracts import Source
+from service.engine.prediction.ability_model import fit_ability_model
 from service.engine.selection.registry import create
 from tests.engine.made import answers
 
@@ -23,11 +24,12 @@ SCORES = answers(200, 300, seed=3)
 STRATA = (np.arange(300) // 100).astype(np.int32)
 
 
-def chosen(method, size=40, sources=60, options=None, calibration=None):
-    options = options or {}
-    fitted = create(method, options).fit(Source(SCORES[:sources], STRATA), np.random.default_rng(0))
-    subset = fitted.pick(size)
-    return Selected(method, options, subset.indices, subset.weights, STRATA, None, calibration)
+def chosen(method, size=40, sources=60, options=None, calibration=None, scores=True, weighted=True):
+    """A selection whose answers are scores, or confidences."""
+    options, source = options or {}, Source(SCORES[:sources], STRATA)
+    subset = create(method, options).fit(source, np.random.default_rng(0)).pick(size)
+    ability = AbilityEstimator(fit_ability_model(source), subset.indices) if scores else None
+    return Selected(method, options, subset.indices, subset.weights, STRATA, weighted, ability, calibration)
 
 
 def known(selected, models=200, sources=60):
@@ -52,7 +54,8 @@ def test_stratified_selections_keep_their_weights(allocation, size):
 
 
 def test_the_errors_of_models_without_a_part_in_the_choice_come_first():
-    selected = chosen("anchor_points", calibration=Calibration(60, 0.0, 0.5, 9.0, "cross_validation"))
+    stored = Calibration(60, 0.0, 0.5, 9.0, "cross_validation")
+    selected = chosen("anchor_points", calibration=stored, scores=False)
     by = basis(selected, known(selected))
     assert isinstance(by, Estimator)
     assert (by.calibration.models, by.calibration.measured_on) == (140, "new_models")
@@ -60,22 +63,23 @@ def test_the_errors_of_models_without_a_part_in_the_choice_come_first():
 
 def test_then_those_found_when_it_was_made_then_those_of_the_sources():
     stored = Calibration(60, 0.0, 0.5, 9.0, "cross_validation")
-    selected = chosen("anchor_points", calibration=stored)
+    selected = chosen("anchor_points", calibration=stored, scores=False)
     assert basis(selected, known(selected, models=69)).calibration == stored
-    selected = chosen("anchor_points")
+    selected = chosen("anchor_points", scores=False)
     found = basis(selected, known(selected, models=69)).calibration
     assert (found.models, found.measured_on) == (60, "source_models")
 
 
 def test_models_with_missing_answers_measure_nothing():
-    selected = chosen("anchor_points")
+    selected = chosen("anchor_points", scores=False)
     about = known(selected)
     about.answers[100:, 0] = np.nan
     assert basis(selected, about).calibration.models == 40
 
 
-def test_differences_of_new_models_err_as_often_as_the_intervals_say():
-    selected = chosen("anchor_points")
+@pytest.mark.parametrize("scores", [True, False])
+def test_differences_of_new_models_err_as_often_as_the_intervals_say(scores):
+    selected = chosen("anchor_points", scores=scores)
     by = basis(selected, known(selected, models=130))
     about, rng, missed = known(selected, models=130), np.random.default_rng(0), []
     for _ in range(400):
@@ -103,12 +107,12 @@ def test_many_candidates_on_such_a_selection_are_ranked_by_its_estimates():
     by = basis(selected, about)
     rows = about.answers[np.argsort(about.scores)[[0, 100, 198, 199]]]
     found = compare_many(rows[0], rows[1:], Design.random(40, 300), GateRule(), estimator=by, known=about)
-    ordered = sorted(rows @ by.coefficients, reverse=True)
+    ordered = sorted(by.estimates(rows), reverse=True)
     assert [place.score for place in found.ranking.models] == pytest.approx(ordered)
     assert found.comparisons[2].verdict == "pass"
     assert found.comparisons[2].interval_method == "model"
     assert found.ranking.models[-1].rank_interval[0] > 2
-    realised = rank(rows, Design.random(40, 300), truth="full_benchmark", estimator=by)
+    realised = rank(rows, Design.random(40, 300), truth="full_benchmark", estimator=by, known=about)
     assert realised.separable_pairs >= found.ranking.separable_pairs
 
 
@@ -121,7 +125,7 @@ def test_ranks_by_an_estimator_are_hardly_ever_wrong():
         rows = 130 + rng.choice(70, 10, replace=False)
         found = rank(
             SCORES[rows][:, selected.chosen].astype(float), Design.random(40, 300),
-            truth="full_benchmark", estimator=by,
+            truth="full_benchmark", estimator=by, known=about,
         )  # fmt: skip
         full = SCORES[rows].mean(axis=1)
         ranks = {place.model: place.rank_interval for place in found.models}
@@ -129,23 +133,24 @@ def test_ranks_by_an_estimator_are_hardly_ever_wrong():
     assert np.mean(held) > 0.9
 
 
-def test_a_predictor_is_a_model_whatever_drew_the_examples():
-    drawn = chosen("random")
-    predictor = StoredPredictor(drawn.weights * 0.5, 0.25, 0.04)
-    selected = Selected("random", {}, drawn.chosen, drawn.weights, STRATA, predictor)
-    by = basis(selected, known(selected, models=60))
-    assert isinstance(by, Estimator)
-    assert (by.intercept, by.calibration.deviation) == (0.25, 0.04)
-    assert by.calibration.measured_on == "posterior"
-    rows = SCORES[:60][:, drawn.chosen].astype(float)
-    first, second = np.triu_indices(60, 1)
-    movement = np.abs(rows[first] - rows[second]).mean()
-    assert by.calibration.difference_error(movement, 10**9) == pytest.approx(2**0.5 * 0.04)
+def test_a_sample_with_another_estimator_is_scored_by_the_model():
+    selected = chosen("random", weighted=False)
+    assert basis(selected, known(selected)) is selected.ability
+
+
+def test_near_copies_share_their_errors_and_strangers_do_not():
+    selected = chosen("anchor_points")
+    rows = SCORES[100:103][:, selected.chosen].astype(float)
+    rows[1] = rows[0]
+    rows[1, 0] = 1 - rows[1, 0]
+    variance = basis(selected, known(selected)).difference_variance(rows)
+    assert variance[0, 1] < 0.2 * variance[0, 2]
+    assert (np.diag(variance) >= 0).all()
 
 
 def test_ranks_and_comparisons_on_such_a_selection_speak_of_the_same_differences():
     """A predictor's coefficients need not sum to 1, and some answers are missing."""
-    selected = chosen("anchor_points")
+    selected = chosen("anchor_points", scores=False)
     about = known(selected)
     by = Estimator(selected.weights * 0.8, Calibration(50, 0.0, 0.03, 60.0, "cross_validation"), 0.1)
     rows = about.answers[np.argsort(about.scores)[[100, 0, 120, 199]]]

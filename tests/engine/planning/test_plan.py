@@ -42,6 +42,8 @@ def test_defaults() -> None:
         "group": None,
         "by_subtask": False,
         "max_size": None,
+        "expect": "like",
+        "expect_reason": "Neither release dates nor the order of arrival tell which models are newer.",
     }
 
 
@@ -52,6 +54,8 @@ def test_defaults() -> None:
         {"source_models": [3, 5, 8], "target_models": 12},
         {"source_models": ["m03", "m01"], "holdout": 0.25},
         {"target_models": "all", "holdout": 0},
+        {"expect": "better", "methods": ["optimal_design"]},
+        {"methods": ["optimal_design", {"method": "optimal_design", "options": {"expect": "better"}}]},
         {"target_models": ["m05", "m02", "m07"], "truth": "same_items"},
         {"methods": ["random", {"method": "stratified", "options": {"allocation": "equal"}}]},
         {"methods": [{"method": "random", "estimator": "blp", "label": "mine"}], "group": ["m00", "m01"]},
@@ -210,6 +214,9 @@ def test_select_defaults_and_refusals() -> None:
         "seed": 0,
         "source_models": None,
         "missing": "error",
+        "expect": "like",
+        "expect_reason": "Neither release dates nor the order of arrival tell which models are newer.",
+        "guarantee": False,
     }
     assert select_plan(plan.settings, PLAIN) == plan
     for settings, field in [
@@ -220,6 +227,8 @@ def test_select_defaults_and_refusals() -> None:
         ({"method": "nonsense", "size": 5}, "/method"),
         ({"method": "random", "size": 5, "source_models": ["zzz"]}, "/source_models/0"),
         ({"method": "random", "size": 5, "trials": 5}, "/trials"),
+        ({"method": "random", "size": 5, "expect": "worse"}, "/expect"),
+        ({"method": "diversity", "size": 5, "guarantee": True}, "/guarantee"),
     ]:
         with pytest.raises(PlanError) as refusal:
             select_plan(settings, PLAIN)
