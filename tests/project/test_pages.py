@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import json
 import re
 import tomllib
@@ -153,3 +154,11 @@ def test_templates_are_the_same_on_every_host() -> None:
         assert body.strip() == (gitlab / "issue_templates" / name).read_text().strip()
     change = (ROOT / ".github" / "pull_request_template.md").read_text()
     assert change == (gitlab / "merge_request_templates" / "default.md").read_text()
+
+
+def test_recipes_use_the_names_of_the_code() -> None:
+    code = "".join(path.read_text() for path in (ROOT / "service").rglob("*.py"))
+    named = re.findall(r"`(\w*[a-z]\w*)(?:\([^`]*\))?`", CONTRIBUTING.partition("\n## Recipes\n")[2])
+    assert len(named) > 15
+    for name in named:
+        assert re.search(rf"\b{name}", code) or name in OURS or hasattr(builtins, name), name
