@@ -52,11 +52,10 @@ def _seconds(methods: list[str], models: int, examples: int, trials: int) -> flo
     data = Matrix.build(
         *names, simulated_answers(models, examples), subtasks=[f"t{j % 5}" for j in range(examples)]
     )
-    request: dict[str, Any] = {"methods": methods, "sizes": SIZES, "trials": trials}
+    request: dict[str, Any] = {"methods": methods, "sizes": SIZES, "trials": trials, "holdout": 0.5}
     plan = mdad_plan(request, Outline.of(data))
     start = time.process_time()
-    blobs = [mdad_job.run_part(data, plan, part, _silent) for part in mdad_job.parts(plan)]
-    mdad_job.assemble(data, plan, blobs, _silent)
+    mdad_job.assemble(data, plan, mdad_job.run_all(data, plan, _silent), _silent)
     return time.process_time() - start
 
 

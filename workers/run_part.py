@@ -64,7 +64,14 @@ def work(desk: WorkerContext, job_id: str, index: int) -> None:
         ):
             began = time.monotonic()
             part = _attempt(desk, part)
+            if part is not None and part.spec is not None:
+                desk.notifier.notify_all(_others(desk, part.job_id))
             log.info("part", seconds=round(time.monotonic() - began, 3))
+
+
+def _others(desk: WorkerContext, job_id: str) -> list[tuple[str, int]]:
+    """The other parts of a stage that has just begun."""
+    return with_retries(desk.quick, lambda conn: lifecycle.others(conn, job_id))
 
 
 def _attempt(desk: WorkerContext, part: Claim) -> Claim | None:
@@ -86,9 +93,12 @@ def _compute(desk: WorkerContext, part: Claim, beat: LeaseRenewer) -> Step[Claim
     if part.spec is None:
         pieces = with_retries(desk.engine, lambda conn: parts.results(conn, part.job_id))
         return _finish_job(part, *kinds.assemble(matrix, part, pieces, beat.check))
-    piece = kinds.run(matrix, part, beat.check)
+    earlier: list[kinds.Piece] = []
+    if part.stage > 1:
+        earlier = with_retries(desk.engine, lambda conn: parts.results(conn, part.job_id, before=part.stage))
+    piece = kinds.run(matrix, part, earlier, beat.check)
     if part.parts_total == 1:
-        return _finish_job(part, *kinds.assemble(matrix, part, [piece], beat.check))
+        return _finish_job(part, *kinds.assemble(matrix, part, [(part.spec, piece)], beat.check))
     return lambda conn: lifecycle.finish_part(conn, part, piece, terms=desk.terms)
 
 

@@ -18,13 +18,12 @@ from benchmarks.methods_table.benchmarks import Benchmark
 from service.engine.data.matrix import Matrix
 from service.engine.data.outline import Outline
 from service.engine.experiment.curves import Curve
-from service.engine.experiment.estimates import Estimates
-from service.engine.experiment.simulated import Simulated
 from service.engine.planning.plan import Plan, mdad_plan
 from service.engine.reliability import mdad_job
-from service.engine.reliability.choice import choose
 from service.engine.reliability.contrasts import error_contrast
-from service.engine.reliability.result import judged_lines
+from service.engine.reliability.evidence import Evidence, gather
+from service.engine.reliability.recommendation import recommend
+from service.engine.reliability.stages import grouped
 from service.engine.selection.registry import METHODS
 
 OURS = "optimal_design"
@@ -53,21 +52,26 @@ class Run:
 
     matrix: Matrix
     plan: Plan
-    estimates: Estimates
+    pieces: list[mdad_job.Piece]
     answer: dict[str, Any]
 
     @cached_property
+    def evidence(self) -> Evidence:
+        return gather(self.matrix, self.plan, grouped(self.pieces), None, _silent)
+
+    @property
     def lines(self) -> list[Curve]:
-        left = self.plan.outline.n_examples - self.plan.heldout
-        simulated = Simulated.of(self.plan, self.estimates, 0, left, self.plan.heldout)
-        return judged_lines(self.matrix, self.plan, simulated, self.plan.sizes, _silent)[0]
+        return self.evidence.lines
 
     def recommended(self, size: int) -> str:
         """What the recommendation names at a size, whatever the target."""
         lines = [replace(line, cells={size: line.cells[size]}) for line in self.lines if size in line.cells]
-        lines = [line for line in lines if self.plan.truth in line.cells[size].judged]
-        choice = choose(replace(self.plan, target_mdad=1.0), lines)
-        return "nothing" if choice is None else choice.line.spec.label
+        for line in lines:
+            line.curves.clear()
+            line.set_curve(self.plan.truth, self.plan.outline.n_examples - self.plan.heldout)
+        plan = replace(self.plan, target_mdad=1.0)
+        found = recommend(replace(self.evidence, plan=plan, lines=lines))
+        return found.method or "nothing"
 
 
 def run(benchmark: Benchmark, sources: int, trials: int) -> list[Run]:
@@ -90,13 +94,8 @@ def run(benchmark: Benchmark, sources: int, trials: int) -> list[Run]:
         "seed": 11,
     }
     plans = [mdad_plan(request | {"truth": truth}, Outline.of(matrix)) for truth in TRUTHS]
-    blobs = [_part(matrix, plans[0], part) for part in mdad_job.parts(plans[0])]
-    estimates = Estimates.joined([Estimates.from_bytes(blob) for blob in blobs])
-    return [Run(matrix, plan, estimates, mdad_job.assemble(matrix, plan, blobs, _silent)) for plan in plans]
-
-
-def _part(matrix: Matrix, plan: Plan, part: dict[str, Any]) -> bytes:
-    return mdad_job.run_part(matrix, plan, part, _silent)
+    pieces = mdad_job.run_all(matrix, plans[0], _silent)
+    return [Run(matrix, plan, pieces, mdad_job.assemble(matrix, plan, pieces, _silent)) for plan in plans]
 
 
 def _silent(done: float) -> None:
@@ -128,9 +127,9 @@ def missed(found: Run) -> Iterator[str]:
             for label, cell in cells.items()
             if label != OURS
         }
-        better = [label for label, gap in gaps.items() if gap["interval"][0] > 0]
+        better = [label for label, gap in gaps.items() if gap.interval is not None and gap.interval[0] > 0]
         if better:
-            best = max(better, key=lambda label: gaps[label]["difference"])
+            best = max(better, key=lambda label: gaps[label].difference or 0.0)
             ours, theirs = (100 * float(cells[label].errors.values.mean()) for label in (OURS, best))
             yield (
                 f"{size} examples: error {ours:.2f} points, {best} {theirs:.2f}; "

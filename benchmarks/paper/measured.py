@@ -60,9 +60,9 @@ def measure(
     }
     plan = mdad_plan(settings, Outline.of(matrix))
     with threadpool_limits(1):
-        blobs = [mdad_job.run_part(matrix, plan, part, _go_on) for part in mdad_job.parts(plan)]
-        result = mdad_job.assemble(matrix, plan, blobs, _go_on)
-    estimates = Estimates.joined([Estimates.from_bytes(blob) for blob in blobs])
+        pieces = mdad_job.run_all(matrix, plan, _go_on)
+        result = mdad_job.assemble(matrix, plan, pieces, _go_on)
+    estimates = Estimates.joined([Estimates.from_bytes(blob) for _, blob in pieces])
     return dict(_measurements(plan, result, estimates))
 
 

@@ -21,24 +21,18 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from rich.table import Table
 
 from service.cli.pipeline.client import bearing
+from service.report import text_figure
 
 SAMPLE = Path(__file__).parents[1] / "sample" / "digits.npz"
-MDAD_REQUEST: dict[str, Any] = {
-    "methods": ["random", "stratified", "optimal_design"],
-    "sizes": [10, 25, 50, 100, 250],
-    "trials": 50,
-    "target_mdad": 0.02,
-}
-SHOWN_IDS = 8
-CAPTION = (
-    "agreement: share of model pairs in the right order. MDAD: smallest difference, in points, ranked right "
-    "4 times in 5. same items: judged on the examples chosen from; new items: on unseen ones."
-)
+MDAD_REQUEST: dict[str, Any] = {"methods": ["random", "stratified", "optimal_design"]}
+SHOWN_IDS = 6
+COLUMNS = 80
+CAPTION = "~: larger than any size measured; all: no smaller size does."
 
 
 def run() -> None:
     """Start a stack, run the main job on it, print what a caller would see, stop everything."""
-    console = Console(highlight=False, soft_wrap=True)
+    console = Console(highlight=False, width=COLUMNS)
     console.print("Starting Postgres, Valkey, a worker and the API in a temporary folder ...")
     # Asked for only where the environment says so: the stack is new and has no key.
     key = bearing(os.environ.get("TASTETEST_API_KEY"))
@@ -46,44 +40,22 @@ def run() -> None:
         matrix = _upload(client, console)
         request = {"matrix_id": matrix["id"], **MDAD_REQUEST}
         result = _follow(client, console, "/mdad", request)
-        console.print(results_table(result))
-        console.print(f"\n[bold]{result['recommendation']['sentence']}[/bold]\n")
+        console.print("\n".join(text_figure.mdad_by_size(result)), markup=False)
+        console.print(targets_table(result))
+        console.print(f"[bold]{result['recommendation']['sentence']}[/bold]\n")
         _select(client, console, matrix, result)
     console.print("Everything is stopped again; nothing was kept.")
 
 
-def results_table(result: dict[str, Any]) -> Table:
-    """Method × size: agreement and MDAD with interval, on same items and on new items."""
-    table = Table(title="Which comparisons can be trusted?", caption=CAPTION, box=box.SIMPLE_HEAD)
-    for name in ("method", "size"):
-        table.add_column(name, no_wrap=True)
-    for judged in ("same items", "new items"):
-        table.add_column(f"agreement\n{judged}", justify="right")
-        table.add_column(f"MDAD (95 %)\n{judged}", justify="right", no_wrap=True)
-    for method in result["methods"]:
-        if "skipped" in method:
-            table.add_row(method["label"], "-", method["skipped"])
-            continue
-        for row in method["sizes"]:
-            cells = [c for key in ("same_items", "new_items") for c in _judged(row[key])]
-            table.add_row(method["label"], str(row["size"]), *cells)
-        table.add_section()
+def targets_table(result: dict[str, Any]) -> Table:
+    """How many examples each method takes to tell models so far apart."""
+    heads, *rows = text_figure.targets(result)
+    table = Table(title="How many examples for which difference?", caption=CAPTION, box=box.SIMPLE_HEAD)
+    for at, head in enumerate(heads):
+        table.add_column(head, justify="right" if at else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*row)
     return table
-
-
-def _judged(judged: dict[str, Any] | None) -> tuple[str, str]:
-    if judged is None:
-        return "-", "-"
-    agreement = f"{judged['agreement']:.3f}"
-    if judged["mdad"] is None:
-        return agreement, judged["reason"].replace("_", " ")
-    interval = judged["interval"]
-    width = f" ({_points(interval[0])}-{_points(interval[1])})" if interval else ""
-    return agreement, f"{_points(judged['mdad'])}{width}"
-
-
-def _points(fraction: float | None) -> str:
-    return "…" if fraction is None else f"{100 * fraction:.3g}"
 
 
 @contextlib.contextmanager
@@ -168,8 +140,14 @@ def curl_lines(select: dict[str, Any]) -> str:
 
 
 def _body(request: dict[str, Any]) -> str:
-    """JSON for single quotes in a shell, which are closed around the variable."""
+    """JSON for single quotes in a shell, which are closed around the variable; without what is null."""
+    request = {key: _said(value) for key, value in request.items() if value not in (None, {})}
     return json.dumps({"matrix_id": "MATRIX", **request}).replace("MATRIX", "'$MATRIX'", 1)
+
+
+def _said(value: Any) -> Any:  # noqa: ANN401 - JSON
+    """Options without those that are not set."""
+    return {k: v for k, v in value.items() if v not in (None, 0)} if isinstance(value, dict) else value
 
 
 def _answer(response: httpx.Response) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 from service.engine.data.matrix import Matrix
 from service.engine.data.outline import Outline
 from service.engine.microbenchmark import select
-from service.engine.planning.plan import Plan, SelectPlan, mdad_plan, select_plan
+from service.engine.planning.plan import SelectPlan, mdad_plan, select_plan
 from service.engine.reliability import mdad_job
 from service.jobs.canonical_json import canonical_json
 from service.store import selections
@@ -27,6 +27,7 @@ _SELECTIONS = UUID("5f9c7a52-6a0e-5d0b-9d52-3f1f3d3f7a11")
 
 Check = Callable[[float], None]
 Keep = Callable[[Connection], None]
+Piece = tuple[Mapping[str, Any], bytes]
 
 
 def _bounded(plan: object) -> float:
@@ -42,55 +43,53 @@ class Kind:
     plan : (settings, outline) → plan
         Refuses what does not fit the data.
     parts : plan → JSON specs
-        Independent pieces of the work.
-    run : (matrix, plan, spec, check) → bytes
-        One piece.
+        Pieces of the work; those of one `stage` (1 if it names none) are independent.
+    run : (matrix, plan, spec, earlier, check) → bytes
+        One piece, from the specs and results of all parts of earlier stages.
     assemble : (matrix, plan, pieces, check) → JSON
-        The result, from all pieces in order.
+        The result, from the specs and results of all parts in order.
     seconds : plan → float
         Estimated time of all pieces on one core; 0 where the limits on matrices bound it well.
     """
 
     plan: Callable[[Mapping[str, Any], Outline], Any]
     parts: Callable[[Any], list[dict[str, Any]]]
-    run: Callable[[Matrix, Any, Mapping[str, Any], Check], bytes]
-    assemble: Callable[[Matrix, Any, Sequence[bytes], Check], dict[str, Any]]
+    run: Callable[[Matrix, Any, Mapping[str, Any], Sequence[Piece], Check], bytes]
+    assemble: Callable[[Matrix, Any, Sequence[Piece], Check], dict[str, Any]]
     seconds: Callable[[Any], float] = _bounded
-
-
-def _mdad_assemble(matrix: Matrix, plan: Plan, pieces: Sequence[bytes], check: Check) -> dict[str, Any]:
-    return mdad_job.assemble(matrix, plan, list(pieces), check)
 
 
 def _select_parts(plan: object) -> list[dict[str, Any]]:
     return [{}]
 
 
-def _select_run(matrix: Matrix, plan: SelectPlan, spec: Mapping[str, Any], check: Check) -> bytes:
+def _select_run(
+    matrix: Matrix, plan: SelectPlan, spec: Mapping[str, Any], earlier: Sequence[Piece], check: Check
+) -> bytes:
     return canonical_json(select.run(matrix, plan, check))
 
 
 def _select_assemble(
-    matrix: Matrix, plan: SelectPlan, pieces: Sequence[bytes], check: Check
+    matrix: Matrix, plan: SelectPlan, pieces: Sequence[Piece], check: Check
 ) -> dict[str, Any]:
-    chosen: dict[str, Any] = json.loads(pieces[0])
+    chosen: dict[str, Any] = json.loads(pieces[0][1])
     return chosen
 
 
 KINDS: dict[str, Kind] = {
-    "mdad": Kind(mdad_plan, mdad_job.parts, mdad_job.run_part, _mdad_assemble, mdad_job.seconds),
+    "mdad": Kind(mdad_plan, mdad_job.parts, mdad_job.run_part, mdad_job.assemble, mdad_job.seconds),
     "select": Kind(select_plan, _select_parts, _select_run, _select_assemble),
 }
 
 
-def run(matrix: Matrix, part: Claim, check: Check) -> bytes:
-    """Compute one part; the matrix is complete."""
+def run(matrix: Matrix, part: Claim, earlier: Sequence[Piece], check: Check) -> bytes:
+    """Compute one part, from what parts of earlier stages computed; the matrix is complete."""
     kind = KINDS[part.kind]
     plan = kind.plan(part.settings, Outline.of(matrix))
-    return kind.run(matrix, plan, part.spec or {}, check)
+    return kind.run(matrix, plan, part.spec or {}, earlier, check)
 
 
-def assemble(matrix: Matrix, part: Claim, pieces: Sequence[bytes], check: Check) -> tuple[bytes, Keep | None]:
+def assemble(matrix: Matrix, part: Claim, pieces: Sequence[Piece], check: Check) -> tuple[bytes, Keep | None]:
     """The job's result as stored, and what to keep beside it in the same transaction."""
     kind = KINDS[part.kind]
     plan = kind.plan(part.settings, Outline.of(matrix))

@@ -2,6 +2,7 @@
 
     job    queued → running → succeeded | failed | cancelled;  running → queued on retry
     part   queued → running → done | failed | cancelled;       running → queued on retry
+           of a later stage: waiting → queued, in the transaction that finishes the stage before
     last   waiting → running, in the transaction that finishes the last other part;
            a job of one part has none: that part is computed and assembled in one go
 
@@ -66,19 +67,30 @@ def claim(
     claimed = parts.claim(conn, job_id, index, worker=worker, lease=terms.lease)
     if claimed is None or index > 0 or claimed.parts_total == 1:
         return claimed, []
-    return claimed, [(job_id, other) for other in parts.unnotified(conn, job_id)]
+    return claimed, others(conn, job_id)
 
 
 def finish_part(conn: Connection, part: Claim, result: bytes, *, terms: LeaseTerms) -> Claim | None:
-    """Store a part's result; the claim to assemble when it was the last."""
+    """Store a part's result; the claim that follows: of the next stage, or to assemble after the last.
+
+    Whoever takes the first part of a stage rings for the others of it (`others`).
+    """
     job = _hold(conn, part)
     if job.cancel_requested:
         _leave_cancelled(conn, job, part)
         return None
     _leave(conn, part, status="done", result=result, fraction=1.0)
-    if not parts.count_done(conn, job.id):
+    if parts.count_done(conn, job.id):
+        return parts.claim_assembly(conn, job.id, worker=part.worker, lease=terms.lease)
+    following = parts.open_next_stage(conn, job.id, part.stage)
+    if following is None:
         return None
-    return parts.claim_assembly(conn, job.id, worker=part.worker, lease=terms.lease)
+    return parts.claim(conn, job.id, following, worker=part.worker, lease=terms.lease)
+
+
+def others(conn: Connection, job_id: str) -> list[tuple[str, int]]:
+    """Queued parts of a job for which nobody has been rung; from now on they count as rung."""
+    return [(job_id, other) for other in parts.unnotified(conn, job_id)]
 
 
 def finish_job(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -35,13 +36,14 @@ def curve_panels(result: Result) -> list[Panel]:
 
 
 def shown(result: Result) -> tuple[PlottedCurve, int] | None:
-    """The recommended line and size, else the best tested, else the largest of the first that ran."""
+    """The recommended line and the size measured nearest, else the best tested, else the first's largest."""
     found = plotted_curves(result)
     advice = result["recommendation"]
     for pick in filter(None, (advice, advice["best_tested"])):
         for line in found:
-            if line.is_at(pick) and pick["size"] in dict(line.judged("same_items")):
-                return line, pick["size"]
+            sizes = [size for size, _ in line.judged("same_items")]
+            if line.is_at(pick) and pick["size"] and sizes:
+                return line, min(sizes, key=lambda size: abs(math.log(size / pick["size"])))
     return (found[0], list(found[0].judged("same_items"))[-1][0]) if found else None
 
 

@@ -55,3 +55,9 @@ def truths(result: Result) -> list[str]:
     """Which truths the result judges by."""
     found = plotted_curves(result)
     return [truth for truth in TRUTHS if any(list(line.judged(truth)) for line in found)]
+
+
+def measured_sizes(result: Result) -> list[int]:
+    """Every size that a line was measured at, ascending; those of exact random draws without any."""
+    found = {size for line in plotted_curves(result) for truth in TRUTHS for size, _ in line.judged(truth)}
+    return sorted(found or {entry["size"] for entry in result["exact_random"]} or {1})

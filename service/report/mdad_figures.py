@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from service.report import charts, formatting
 from service.report.charts import Axes, Panel, Point, Series
-from service.report.curves import TRUTHS, Judged, PlottedCurve, Result, plotted_curves, truths
+from service.report.curves import TRUTHS, Judged, PlottedCurve, Result, measured_sizes, plotted_curves, truths
 from service.report.scales import Scale, ceiling, ticks
 from service.report.svg import element, path, shortened
 from service.report.theme import ThemeStyle
@@ -20,6 +20,7 @@ SMALL = (320.0, 240.0)
 DECADES = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 SINGLE_DASH = {"same_items": None, "new_items": "6 4"}
 RANDOM_DASH = "2 4"
+ROUND_SIZES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000)
 
 
 def mdad_panels(result: Result) -> list[Panel]:
@@ -59,10 +60,12 @@ def _overview(result: Result, truth: str) -> Panel:
     axes = _mdad_axes(result, Scale(LEFT, 0, LEFT, WIDTH - RIGHT), (height - BOTTOM, TOP))
     bold = [one for one in series if one.bold]
     body = [
+        *(charts.draw_band(one, axes) for one in bold),
         axes.draw(),
         _target_line(result, axes),
+        _resolution_line(result, axes),
+        _size_band(result, truth, axes),
         *(charts.draw_line(one, axes) for one in series if not one.bold),
-        *(charts.draw_whiskers(one, axes) for one in bold),
         *(charts.draw_line(one, axes) for one in bold),
         charts.draw_names(series, axes),
         _head(f"On {formatting.TRUTHS[truth]}"),
@@ -160,7 +163,7 @@ def _mdad_scale(result: Result) -> Scale:
         for _, judged in line.judged(truth)
         if judged["mdad"] is not None
     ]
-    largest = max([*values, result["settings"]["target_mdad"], 0.05])
+    largest = max([*values, wanted(result) or 0.0, 0.05])
     high = next(value for value in (0.05, 0.1, 0.2, 0.3, 0.5, 1.0) if value >= largest)
     return Scale(0.004, high, 0, 0, logarithmic=True)
 
@@ -174,25 +177,63 @@ def _mdad_axes(result: Result, x: Scale, vertical: tuple[float, float], scale: S
 
 
 def _size_range(result: Result) -> tuple[float, float]:
-    sizes = result["settings"]["sizes"]
+    sizes = measured_sizes(result)
     low, high = min(sizes), max(sizes)
     return (low, high) if high > low else (low / 2, high * 2)
 
 
 def _size_ticks(result: Result) -> list[tuple[float, str]]:
-    return [(float(size), f"{size:,}") for size in result["settings"]["sizes"]]
+    """The sizes asked for; round ones where sizes were to be found."""
+    sizes = measured_sizes(result)
+    asked = result["settings"]["sizes"]
+    if asked == "auto":
+        asked = [n for n in ROUND_SIZES if min(sizes) <= n <= max(sizes)] or [sizes[0]]
+    return [(float(size), f"{size:,}") for size in asked]
+
+
+def wanted(result: Result) -> float | None:
+    """The target, asked for or by default; None where no models differ."""
+    target: float | None = result["recommendation"]["target_mdad"]
+    return target
 
 
 def _target_line(result: Result, axes: Axes, *, named: bool = True) -> Markup:
-    target = result["settings"]["target_mdad"]
-    at = axes.y(target)
-    line = element("path", d=path([(axes.x.start, at), (axes.x.end, at)]), class_="target")
+    target = wanted(result)
+    if not target:
+        return Markup("")
+    return _level(target, f"wanted: {formatting.points(target)}", "target", axes, named=named)
+
+
+def _resolution_line(result: Result, axes: Axes) -> Markup:
+    """What the full benchmark can tell apart on new questions; results of earlier versions have none."""
+    found = result["recommendation"].get("resolution")
+    if not found or not axes.y.low <= found <= axes.y.high:
+        return Markup("")
+    return _level(found, f"resolution: {formatting.points(found)}", "grid", axes, named=True)
+
+
+def _level(value: float, said: str, look: str, axes: Axes, *, named: bool) -> Markup:
+    at = axes.y(max(value, axes.y.low))
+    line = element("path", d=path([(axes.x.start, at), (axes.x.end, at)]), class_=look)
     if not named:
         return line
-    said = element(
-        "text", f"wanted: {formatting.points(target)}", x=axes.x.start + 6, y=at + 17, class_="good over"
+    return line + element("text", said, x=axes.x.start + 6, y=at + 17, class_="good over")
+
+
+def _size_band(result: Result, truth: str, axes: Axes) -> Markup:
+    """Where the recommended size would lie with other seeds."""
+    ends = result["recommendation"].get("size_interval")
+    if truth != result["settings"]["truth"] or not ends or None in ends:
+        return Markup("")
+    start, end = (axes.x(min(max(n, axes.x.low), axes.x.high)) for n in ends)
+    return element(
+        "rect",
+        x=start,
+        y=axes.y.end,
+        width=max(end - start, 1.5),
+        height=axes.y.start - axes.y.end,
+        class_="band accent",
     )
-    return line + said
 
 
 def _random_line(result: Result, axes: Axes) -> Markup:
@@ -210,11 +251,11 @@ def _random_line(result: Result, axes: Axes) -> Markup:
 
 def _halo(result: Result, truth: str, axes: Axes) -> Markup:
     """A ring around the recommended size, on the truth it was chosen by."""
-    size = result["recommendation"]["size"]
-    chosen = [dict(line.judged(truth)).get(size) for line in plotted_curves(result) if line.chosen]
-    if truth != result["settings"]["truth"] or not chosen or not chosen[0] or chosen[0]["mdad"] is None:
+    advice = result["recommendation"]
+    if truth != result["settings"]["truth"] or not advice["size"] or not advice["mdad"]:
         return Markup("")
-    return element("circle", cx=axes.x(size), cy=axes.y(chosen[0]["mdad"]), r=11, class_="halo")
+    at = axes.y(min(max(advice["mdad"], axes.y.low), axes.y.high))
+    return element("circle", cx=axes.x(advice["size"]), cy=at, r=11, class_="halo")
 
 
 def _head(text: str) -> Markup:

@@ -98,19 +98,34 @@ class MdadRequest(_OfMatrix):
         Field(min_length=1, max_length=50, description="All that suit the data when left out."),
     ] = None
     sizes: Annotated[
-        list[Count] | None,
+        Annotated[list[Count], Field(min_length=1)] | Literal["auto"] | None,
+        one_of('"auto" or a list of numbers of examples'),
         Field(
-            min_length=1,
-            description="By default [10, 25, 50, 100, 250, 500, 1000] as far as the data allow.",
+            description="`auto`, the default, finds the smallest size that meets the target, to the example: "
+            "a fifth of the trials on sizes far apart, the others near the one that matters. A list is "
+            "measured as it stands."
+        ),
+    ] = None
+    purpose: Annotated[
+        Literal["reproduce_benchmark", "new_questions"] | None,
+        Field(
+            description="What the micro-benchmark is for. `reproduce_benchmark`, the default: models in the "
+            "order that the whole benchmark gives them. `new_questions`: in the order that questions nobody "
+            "has asked yet would give them. With `truth`, `holdout` or `paper_compat` instead, the paper's "
+            "protocol."
         ),
     ] = None
     trials: Annotated[Count, Field(description="Random splits to measure on.")] = 50
     probability: Annotated[
         Fraction, Field(ge=0.5, le=0.999, description="With which a pair must be ordered as it truly is.")
     ] = 0.8
-    target_mdad: Annotated[Fraction, Field(description="The smallest difference you need to tell apart.")] = (
-        0.02
-    )
+    target_mdad: Annotated[
+        Fraction | None,
+        Field(
+            description="The smallest difference you need to tell apart. By default 1.5 times the resolution "
+            "of the full benchmark: what all its examples can tell apart on new questions."
+        ),
+    ] = None
     source_models: Annotated[
         int | list[str] | list[int] | None,
         one_of("a number of models, a list of their ids, or a list of numbers for a learning curve"),
@@ -122,11 +137,19 @@ class MdadRequest(_OfMatrix):
         Field(description="Models the choice is judged on: how many, which, or `all`."),
     ] = None
     holdout: Annotated[
-        Fraction, Field(le=0.9, description="Share of examples kept from selection, to judge on new items.")
-    ] = 0.5
+        Fraction | None,
+        Field(
+            le=0.9,
+            description="The paper's protocol: share of examples kept from selection, to judge on new items. "
+            "Use `purpose` instead.",
+        ),
+    ] = None
     truth: Annotated[
         Literal["same_items", "new_items"] | None,
-        Field(description="What the recommendation goes by; `new_items` when any are held out."),
+        Field(
+            description="The paper's protocol: what the recommendation goes by; `new_items` when any are "
+            "held out. Use `purpose` instead."
+        ),
     ] = None
     seed: Seed = 0
     missing: Annotated[Missing, MISSING] = "error"

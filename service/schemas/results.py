@@ -10,6 +10,7 @@ from service.schemas.base import Fraction, Interval, ResponseModel
 from service.schemas.selections import MatrixRef, SelectionResult
 
 Truth = Literal["same_items", "new_items"]
+Purpose = Literal["reproduce_benchmark", "new_questions"]
 OpenInterval = list[float | None]
 
 
@@ -55,7 +56,17 @@ class AgreementView(GroupAgreement):
     """How well a micro-benchmark orders models, judged by one truth."""
 
     mdad: Fraction | None = Field(description="Minimum detectable accuracy difference by the rule in force.")
-    interval: OpenInterval | None = Field(description="Of the MDAD, 95 %; null for an end not reached.")
+    interval: OpenInterval | None = Field(
+        description="Of the MDAD, 95 %, with other models like these; spans the gap where it lies in one."
+    )
+    seed_interval: OpenInterval | None = Field(
+        None, description="Of the MDAD, 95 %, for the same experiment with other seeds; no width by formula."
+    )
+    gap: OpenInterval | None = Field(
+        None,
+        description="The differences on both sides of an MDAD that no pair of models is near; it is then "
+        "read off a curve across the gap.",
+    )
     mdad_isotonic: Fraction | None = Field(description="From where the fitted agreement stays high enough.")
     mdad_paper: Fraction | None = Field(description="By the paper's rule: first crossing, ties wrong.")
     largest_difference: Fraction | None = Field(description="The largest difference among the pairs.")
@@ -77,6 +88,9 @@ class SizeResult(ResponseModel):
     """One size of micro-benchmark."""
 
     size: int
+    trials: int | None = Field(
+        None, description="Trials of this size; 0 by formula. Absent in results of earlier versions."
+    )
     same_items: AgreementView | None = Field(description="Truth: the score on the examples chosen from.")
     new_items: AgreementView | None = Field(
         description="Truth: the score on examples held out from the choice."
@@ -91,6 +105,15 @@ class Stability(ResponseModel):
 
     size: int
     jaccard: Fraction = Field(description="Overlap of the sets that two fits on the same data choose.")
+
+
+class NewQuestions(ResponseModel):
+    """MDAD of a subset of this size for new questions, freed of the noise of those it is judged on."""
+
+    size: int
+    mdad: Fraction | None
+    interval: OpenInterval | None = Field(description="95 %, with other models like these.")
+    seed_interval: OpenInterval | None = Field(description="95 %, with other seeds.")
 
 
 class CurveKey(ResponseModel):
@@ -108,7 +131,14 @@ class MethodResult(CurveKey):
     options: dict[str, Any]
     scored_by: Literal["scores", "confidences"]
     skipped: str | None = Field(None, description="Why this method could not work on these data.")
+    same_as: str | None = Field(
+        None, description="Label of the method that this one is by construction on this matrix; run once."
+    )
     sizes: list[SizeResult]
+    new_questions: list[NewQuestions] | None = Field(
+        None,
+        description="MDAD for questions no one has asked yet, by size; absent with the paper's protocol.",
+    )
     stability: list[Stability] | None = None
 
 
@@ -164,6 +194,7 @@ class RandomBeside(ResponseModel):
 
     mdad: Fraction | None
     interval: OpenInterval | None
+    seed_interval: OpenInterval | None = None
     agreement: Fraction | None
     agreement_interval: Interval | None
 
@@ -186,6 +217,35 @@ class Alternative(ResponseModel):
     relied_on_size: int | None
 
 
+class OtherPurpose(ResponseModel):
+    """What the recommended subset tells apart for the purpose not asked for."""
+
+    purpose: Purpose
+    mdad: Fraction | None
+    interval: OpenInterval | None = None
+    seed_interval: OpenInterval | None = None
+    reason: str | None = Field(None, description="Why there is no MDAD.")
+
+
+class SizeForTarget(ResponseModel):
+    """Smallest size of one line that keeps a target, as if the line were the only one."""
+
+    method: str = Field(description="Label of the line.")
+    source_models: int | None
+    size: int | None = Field(description="Null where none smaller than the benchmark does.")
+    measured: bool = Field(
+        description="False: larger than any size measured; sampling alone would lower the MDAD so far."
+    )
+
+
+class Target(ResponseModel):
+    """A target and the size it takes, by line."""
+
+    target_mdad: Fraction
+    note: str | None = Field(description="Like `1.5 × resolution`, the default target.")
+    sizes: list[SizeForTarget]
+
+
 class SelectRecommended(ResponseModel):
     """A request to `/select`, but for the matrix."""
 
@@ -201,21 +261,44 @@ class SelectRecommended(ResponseModel):
 class Recommendation(ResponseModel):
     """The smallest micro-benchmark that does what was asked, or why there is none."""
 
-    status: Literal["recommended", "use_full_benchmark", "not_reached", "not_enough_models"]
+    status: Literal[
+        "recommended", "target_missed", "use_full_benchmark", "not_reached", "not_enough_models"
+    ] = Field(
+        description="`target_missed`: no size asked for meets the target; `best_tested` says what is "
+        "reached. `use_full_benchmark`: no smaller size does. `not_enough_models` is of earlier versions."
+    )
     sentence: str
-    target_mdad: Fraction
+    target_mdad: Fraction = Field(description="What was asked for, or 1.5 times the resolution.")
+    target_is_default: bool | None = Field(None, description="Whether the request named no target.")
     probability: Fraction
     truth: Truth
+    purpose: Purpose | None = Field(None, description="Null with the paper's protocol.")
+    resolution: Fraction | None = Field(
+        None, description="What all examples of the full benchmark can tell apart on new questions."
+    )
     method: str | None = Field(description="Label of the line.")
     source_models: int | None
-    size: int | None
+    size: int | None = Field(
+        description="Smallest size whose MDAD is within the target with probability 0.8, however many "
+        "methods compete."
+    )
+    size_interval: list[int | None] | None = Field(
+        None,
+        description="The size that the same experiment with other seeds would find, 90 %; null for an end "
+        "beyond the sizes measured.",
+    )
+    contenders: list[str] | None = Field(
+        None,
+        description="Methods not clearly behind the best at this size; the margin allows for all of them.",
+    )
     select: SelectRecommended | None = Field(
         None, description="What to send to `POST /select`, beside `matrix_id`, to have the examples."
     )
     fraction: Fraction | None = Field(description="Of the full benchmark.")
-    mdad: Fraction | None
-    interval: OpenInterval | None
-    agreement: Fraction | None
+    mdad: Fraction | None = Field(description="At this size, read off the curve of all sizes measured.")
+    interval: OpenInterval | None = Field(description="95 %, with other models like these.")
+    seed_interval: OpenInterval | None = Field(None, description="95 %, with other seeds.")
+    agreement: Fraction | None = Field(description="At the nearest size measured.")
     agreement_interval: Interval | None
     estimation_error: EstimationError | None
     relied_on_size: int | None = Field(
@@ -225,6 +308,8 @@ class Recommendation(ResponseModel):
     reported_on: str | None = Field(None, description="The trials its numbers are from.")
     exact_random: RandomBeside | None
     best_tested: BestTested | None
+    other_purpose: OtherPurpose | None = None
+    more_models: int | None = Field(None, description="So many models more would halve the interval.")
     random_enough_from: int | None = Field(
         description="Size from which on no method is clearly above random; null where one is at the largest, "
         "and where nothing can be said: plain random sampling is not among the methods or alone, or target "
@@ -280,6 +365,11 @@ class Reliability(ResponseModel):
     methods: list[MethodResult]
     exact_random: list[SizeResult] = Field(description="Random sampling from the full benchmark, by formula.")
     differences: list[Differences]
+    by_target: list[Target] | None = Field(
+        None,
+        description="Target → size by line: 1, 2, 3 and 5 points, and the target asked for or the default "
+        "one with a smaller and a larger one beside it. Absent in results of earlier versions.",
+    )
     recommendation: Recommendation
     group: Group | None = None
 

@@ -38,11 +38,13 @@ _REUSABLE = text("status IN ('queued', 'running', 'succeeded') AND NOT cancel_re
 # The one after the last is the assembly. The first counts as rung: whoever submits rings for it
 # after the commit.
 _ADD_PARTS = text("""
-INSERT INTO parts (job_id, index, role, status, spec, attempt, failures, available_at, rung_at, fraction)
+INSERT INTO parts
+    (job_id, index, role, stage, status, spec, attempt, failures, available_at, rung_at, fraction)
 SELECT
     :job_id, place - 1,
     CASE WHEN place > :total THEN 'assemble' ELSE 'compute' END,
-    CASE WHEN place > :total THEN 'waiting' ELSE 'queued' END,
+    coalesce((spec->>'stage')::smallint, 1),
+    CASE WHEN place > :total OR (spec->>'stage')::smallint > 1 THEN 'waiting' ELSE 'queued' END,
     spec, 0, 0, now(), CASE WHEN place = 1 THEN now() END, 0
 FROM jsonb_array_elements(CAST(:specs AS jsonb)) WITH ORDINALITY AS listed(spec, place)
 """)

@@ -18,7 +18,7 @@ from service.store.tables import jobs, matrix_revisions, parts
 from service.store.workspace_scope import mine, workspace
 
 _CLAIM = (
-    parts.c.job_id, parts.c.index, parts.c.attempt, parts.c.worker, parts.c.role, parts.c.spec,
+    parts.c.job_id, parts.c.index, parts.c.attempt, parts.c.worker, parts.c.role, parts.c.stage, parts.c.spec,
     jobs.c.parts_total, jobs.c.kind, jobs.c.settings, jobs.c.matrix_id, jobs.c.revision, jobs.c.request_hash,
     matrix_revisions.c.content_hash, jobs.c.asked_by,
 )  # fmt: skip
@@ -86,6 +86,16 @@ def claim_assembly(conn: Connection, job_id: str, *, worker: str, lease: timedel
     return _take(conn, waiting, worker, lease)
 
 
+def open_next_stage(conn: Connection, job_id: str, stage: int) -> int | None:
+    """Queue the parts of the stage after this one, if all of this one are done; the first of them."""
+    p = parts.c
+    mine = and_(p.job_id == job_id, p.role == "compute")
+    undone = select(p.index).where(mine, p.stage <= stage, p.status != "done")
+    following = update(parts).where(mine, p.stage == stage + 1, p.status == "waiting", ~undone.exists())
+    opened = conn.scalars(following.values(status="queued").returning(p.index)).all()
+    return min(opened, default=None)
+
+
 def unnotified(conn: Connection, job_id: str) -> Sequence[int]:
     """Queued parts for which nobody has been rung; from now on they count as rung."""
     fresh = and_(parts.c.job_id == job_id, parts.c.status == "queued", parts.c.rung_at.is_(None))
@@ -135,16 +145,23 @@ def count_done(conn: Connection, job_id: str) -> bool:
     return bool(row.parts_done == row.parts_total)
 
 
-def results(conn: Connection, job_id: str) -> list[bytes]:
-    """What the parts computed, in their order."""
-    mine = and_(parts.c.job_id == job_id, parts.c.role == "compute")
-    return list(conn.scalars(select(parts.c.result).where(mine).order_by(parts.c.index)))
+def results(
+    conn: Connection, job_id: str, *, before: int | None = None
+) -> list[tuple[Mapping[str, Any], bytes]]:
+    """Specs of the parts, or of those of stages before one, and what they computed, in their order."""
+    p = parts.c
+    wanted = and_(p.job_id == job_id, p.role == "compute")
+    if before is not None:
+        wanted = and_(wanted, p.stage < before)
+    rows = conn.execute(select(p.spec, p.result).where(wanted).order_by(p.index))
+    return [(row.spec, row.result) for row in rows]
 
 
-def results_so_far(conn: Connection, job_id: str) -> list[bytes]:
-    """What the finished parts computed, in their order."""
+def results_so_far(conn: Connection, job_id: str) -> list[tuple[Mapping[str, Any], bytes]]:
+    """Specs of the finished parts and what they computed, in their order."""
     done = and_(parts.c.job_id == job_id, parts.c.role == "compute", parts.c.result.is_not(None))
-    return list(conn.scalars(select(parts.c.result).where(done).order_by(parts.c.index)))
+    rows = conn.execute(select(parts.c.spec, parts.c.result).where(done).order_by(parts.c.index))
+    return [(row.spec, row.result) for row in rows]
 
 
 def running(conn: Connection, job_id: str) -> bool:

@@ -200,7 +200,8 @@ class SelectionRecord:
 class Claim:
     """One attempt at one part: the right to write its result until the lease runs out.
 
-    `spec` is what the part computes; None for the assembly of the others' results.
+    `spec` is what the part computes; None for the assembly of the others' results. A part of a later
+    `stage` computes from the results of the earlier ones.
     """
 
     job_id: str
@@ -216,6 +217,7 @@ class Claim:
     request_hash: str
     spec: Mapping[str, Any] | None
     asked_by: Mapping[str, str] | None = None
+    stage: int = 1
 
 
 @dataclass(frozen=True, slots=True)

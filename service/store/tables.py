@@ -23,6 +23,7 @@ from sqlalchemy import (
     Integer,
     LargeBinary,
     MetaData,
+    SmallInteger,
     Table,
     Text,
     UniqueConstraint,
@@ -204,6 +205,8 @@ parts = Table(
     Column("job_id", Id, ForeignKey(jobs.c.id, ondelete="CASCADE"), primary_key=True),
     Column("index", Integer, primary_key=True),
     Column("role", Text, nullable=False),
+    # A part waits until all of earlier stages are done; its work depends on their results.
+    Column("stage", SmallInteger, nullable=False, server_default=text("1")),
     Column("status", Text, nullable=False),
     Column("spec", JSONB, nullable=False),
     Column("attempt", Integer, nullable=False),
@@ -219,7 +222,9 @@ parts = Table(
     CheckConstraint(
         "status IN ('waiting', 'queued', 'running', 'done', 'failed', 'cancelled')", name="status"
     ),
-    CheckConstraint("status <> 'waiting' OR role = 'assemble'", name="only_assembly_waits"),
+    CheckConstraint(
+        "status <> 'waiting' OR role = 'assemble' OR stage > 1", name="first_stage_does_not_wait"
+    ),
     CheckConstraint("(status = 'running') = (lease_until IS NOT NULL)", name="lease_if_running"),
     CheckConstraint("result IS NULL OR status = 'done'", name="result_if_done"),
     CheckConstraint("fraction BETWEEN 0 AND 1", name="fraction"),

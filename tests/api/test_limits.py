@@ -42,7 +42,7 @@ def test_a_request_that_would_compute_for_too_long_is_refused(api: httpx.Client)
     matrix = api.post("/matrices", json=TINY).json()["id"]
     asked = {"matrix_id": matrix, **MDAD}
     (error,) = problem(api.post("/mdad", json=asked | {"trials": 100}), 422, "too-costly")["errors"]
-    assert "5 s on one core" in error["message"]
+    assert "s on one core" in error["message"]
     assert "fewer trials" in error["message"]
     assert api.post("/mdad", json=asked | {"trials": 8}).status_code == 202
     # What is computed by formula needs no trials.

@@ -40,8 +40,21 @@ def plan_of(data: Matrix, settings: Mapping[str, Any]) -> Plan:
 def run(data: Matrix, **settings: Any) -> dict[str, Any]:
     """The whole experiment, part by part."""
     plan = plan_of(data, settings)
-    blobs = [mdad_job.run_part(data, plan, part, silent) for part in mdad_job.parts(plan)]
-    return mdad_job.assemble(data, plan, blobs, silent)
+    return mdad_job.assemble(data, plan, pieces_of(data, plan), silent)
+
+
+def pieces_of(data: Matrix, plan: Plan, cut: int = 1000) -> list[tuple[Mapping[str, Any], bytes]]:
+    """What each part computes, in order; those of a second stage from what the first found."""
+    pieces: list[tuple[Mapping[str, Any], bytes]] = []
+    parts = [
+        {**part, "trials": [at, min(at + cut, part["trials"][1])]}
+        for part in mdad_job.parts(plan)
+        for at in range(part["trials"][0], max(part["trials"][1], part["trials"][0] + 1), cut)
+    ]
+    for part in parts:
+        earlier = [piece for piece in pieces if piece[0]["stage"] < part["stage"]]
+        pieces.append((part, mdad_job.run_part(data, plan, part, earlier, silent)))
+    return pieces
 
 
 def silent(fraction: float) -> None:

@@ -12,7 +12,7 @@ from tests.engine import made
 
 EXAMPLES, MODELS, POPULATIONS = 120, 30, 200
 SIZES = [15, 40]
-REQUEST: dict[str, Any] = {"methods": ["random"], "sizes": SIZES}
+REQUEST: dict[str, Any] = {"methods": ["random"], "sizes": SIZES, "holdout": 0.5}
 
 
 def population(models: int, seed: int) -> Matrix:

@@ -23,7 +23,8 @@ def test_a_model_right_on_everything_is_estimated_one_and_wrong_on_everything_ze
     scores[0], scores[1] = 1, 0
     data = made.matrix(scores, SUBTASKS)
     plan = made.plan_of(
-        data, {"methods": WEIGHTED, "sizes": [1, 7, 30], "trials": 3, "group": ["m000", "m001"]}
+        data,
+        {"methods": WEIGHTED, "sizes": [1, 7, 30], "trials": 3, "group": ["m000", "m001"], "holdout": 0.5},
     )
     found = run_trials(plan, data, 0, 3, made.silent)
     for model, expected in ((0, 1), (1, 0)):

@@ -34,17 +34,23 @@ def carry_out(
         plan = kinds.KINDS[kind].plan(asked, Outline(**matrices.outline(conn, matrix.id)))
         specs = kinds.KINDS[kind].parts(plan)
         if cut is not None:
-            specs = [{"trials": [i, i + cut]} for i in range(0, plan.trials, cut)]
+            specs = [
+                {**spec, "trials": [i, min(i + cut, spec["trials"][1])]}
+                for spec in specs
+                for i in range(*spec["trials"], cut)
+            ]
         job, _ = submit(conn, kind=kind, settings=plan.settings, matrix=matrix, parts=specs)
-        full = loaded(conn, matrix, plan.settings)
+        full, following = loaded(conn, matrix, plan.settings), None
         for index in range(job.parts_total):
-            part, _ = lifecycle.claim(conn, job.id, index, worker="w", terms=TERMS)
+            part = following or lifecycle.claim(conn, job.id, index, worker="w", terms=TERMS)[0]
             assert part is not None
-            piece = kinds.run(full, part, lambda fraction: None)
+            piece = kinds.run(
+                full, part, parts.results(conn, job.id, before=part.stage), lambda fraction: None
+            )
             if job.parts_total == 1:
-                last, pieces = part, [piece]
-            elif (assembly := lifecycle.finish_part(conn, part, piece, terms=TERMS)) is not None:
-                last, pieces = assembly, parts.results(conn, job.id)
+                last, pieces = part, [(part.spec, piece)]
+            elif (following := lifecycle.finish_part(conn, part, piece, terms=TERMS)) is not None:
+                last, pieces = following, parts.results(conn, job.id)
         body, keep = kinds.assemble(full, last, pieces, lambda fraction: None)
         lifecycle.finish_job(conn, last, body, keep)
         return jobs.result(conn, job.id)
@@ -87,9 +93,10 @@ def test_a_deleted_selection_can_be_made_again(db: Engine) -> None:
         assert selections.get(conn, other["selection_id"])
 
 
-def test_the_cut_into_parts_changes_no_byte(db: Engine) -> None:
+@pytest.mark.parametrize("sizes", ["auto", [5, 10]])
+def test_the_cut_into_parts_changes_no_byte(db: Engine, sizes: object) -> None:
     matrix = store(db)
-    asked = {"methods": ["random", "stratified"], "sizes": [5, 10], "trials": 6, "target_models": 4}
+    asked = {"methods": ["random", "optimal_design"], "sizes": sizes, "trials": 10, "target_models": 4}
     whole = carry_out(db, "mdad", asked, matrix)
     with db.begin() as conn:
         conn.exec_driver_sql("DELETE FROM jobs")

@@ -267,7 +267,7 @@ class Life(RuleBasedStateMachine):
         if part.spec is None:
             # Reading is not fenced, writing is; of an ended job nothing is left to read.
             with self.engine.connect() as conn:
-                made = b"|".join(piece or b"" for piece in parts.results(conn, part.job_id))
+                made = b"|".join(piece or b"" for _, piece in parts.results(conn, part.job_id))
         if part.spec is None or part.parts_total == 1:
             self._step(part, lambda conn: lifecycle.finish_job(conn, part, made))
             return None

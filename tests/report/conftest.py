@@ -46,8 +46,9 @@ def matrix_of(models: int, examples: int, *, names: tuple[str, ...] = (), seed: 
 def result_of(matrix: Matrix, **settings: Any) -> Result:
     """What the service would store, without the ids of a database."""
     plan = mdad_plan(settings, Outline.of(matrix))
-    blobs = [mdad_job.run_part(matrix, plan, part, lambda done: None) for part in mdad_job.parts(plan)]
-    body = mdad_job.assemble(matrix, plan, blobs, lambda done: None)
+    body = mdad_job.assemble(
+        matrix, plan, mdad_job.run_all(matrix, plan, lambda done: None), lambda done: None
+    )
     return body | {"matrix": {"id": "m", "revision": 1, "content_hash": HASH}}
 
 
@@ -88,7 +89,14 @@ def result(matrix: Matrix) -> Result:
         trials=8,
         target_mdad=0.15,
         source_models=12,
+        holdout=0.5,
     )
+
+
+@pytest.fixture(scope="session")
+def minimal(matrix: Matrix) -> Result:
+    """With everything at its default but the target: sizes are found."""
+    return result_of(matrix, methods=["random", "optimal_design"], trials=10, target_mdad=0.08)
 
 
 @pytest.fixture(scope="session")

@@ -97,10 +97,27 @@ def test_without_a_recommendation_the_best_tested_is_shown(result: Result) -> No
 def test_an_mdad_that_is_not_reached_is_drawn_open_and_said() -> None:
     matrix = matrix_of(24, 60)
     matrix = Matrix.build(matrix.models, matrix.examples, np.random.default_rng(1).random((24, 60)) < 0.5)
-    drawn = figures(result_of(matrix, methods=["random"], sizes=[5], trials=3), scores_of(matrix))
+    asked = {"methods": ["random"], "sizes": [5], "trials": 3, "holdout": 0.5}
+    drawn = figures(result_of(matrix, **asked), scores_of(matrix))
     assert "not reached" in drawn["mdad"].panels[1].description
     assert "mark open" not in drawn["mdad"].svg()
     assert " open" in drawn["mdad"].svg()
+
+
+def test_the_figure_of_sizes_that_were_found_has_target_resolution_and_the_recommended_size(
+    minimal: Result, matrix: Matrix
+) -> None:
+    drawn = figures(minimal, scores_of(matrix))
+    (panel,) = drawn["mdad"].panels
+    words, body, advice = texts(str(drawn["mdad"].svg())), str(panel.body), minimal["recommendation"]
+    assert "wanted: 8.0" in words
+    assert f"resolution: {100 * advice['resolution']:.1f}" in words
+    assert {"10", "20", "50", "100"} <= set(words)
+    assert 'class="halo"' in body
+    assert 'class="band accent"' in body
+    line, size = shown(minimal) or (None, None)
+    assert line is not None
+    assert abs(size - advice["size"]) <= 0.2 * advice["size"]
 
 
 def test_a_learning_curve_names_its_numbers_of_sources(matrix: Matrix) -> None:

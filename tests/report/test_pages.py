@@ -103,6 +103,15 @@ def test_all_numbers_are_in_the_table(matrix: Matrix, result: Result) -> None:
             assert f"{100 * entry['new_items']['mdad']:.1f} ({low:.1f}–{high:.1f})" in seen
 
 
+def test_the_table_of_targets_is_in_the_page(matrix: Matrix, minimal: Result) -> None:
+    seen = " ".join(Outline(report(matrix, minimal)).text.split())
+    assert "How many examples for which difference?" in seen
+    for target in minimal["by_target"]:
+        assert f"{100 * target['target_mdad']:.2f}" in seen
+    assert "in 9 of 10 repetitions" in seen
+    assert "resolution: what all examples tell apart on new questions" in seen
+
+
 def test_a_skipped_method_says_why(matrix: Matrix) -> None:
     settings = {"sizes": [10], "trials": 2, "source_models": 3}
     result = result_of(matrix, methods=["random", "anchor_points"], **settings)

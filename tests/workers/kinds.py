@@ -18,7 +18,7 @@ import numpy as np
 from service.engine.data.errors import Undefined
 from service.engine.data.matrix import Matrix
 from service.engine.data.outline import Outline
-from service.jobs.kinds import KINDS, Check, Kind
+from service.jobs.kinds import KINDS, Check, Kind, Piece
 
 
 def _plan(settings: Mapping[str, Any], outline: Outline) -> Mapping[str, Any]:
@@ -29,7 +29,13 @@ def _parts(plan: Mapping[str, Any]) -> list[dict[str, Any]]:
     return list(plan["parts"])
 
 
-def _run(matrix: Matrix, plan: Mapping[str, Any], spec: Mapping[str, Any], check: Check) -> bytes:
+def _run(
+    matrix: Matrix,
+    plan: Mapping[str, Any],
+    spec: Mapping[str, Any],
+    earlier: Sequence[Piece],
+    check: Check,
+) -> bytes:
     _come_to_grief(spec.get("grief"), spec)
     steps = spec.get("steps", 1)
     digest = hashlib.sha256(matrix.scores.tobytes() + repr(sorted(spec.items())).encode())
@@ -39,6 +45,8 @@ def _run(matrix: Matrix, plan: Mapping[str, Any], spec: Mapping[str, Any], check
     while not Path(spec.get("until", "/")).exists():
         time.sleep(0.02)
         check(0.5)
+    for _, piece in earlier:
+        digest.update(piece)
     return digest.digest()
 
 
@@ -61,13 +69,13 @@ def _come_to_grief(grief: str | None, spec: Mapping[str, Any]) -> None:
 
 
 def _assemble(
-    matrix: Matrix, plan: Mapping[str, Any], pieces: Sequence[bytes], check: Check
+    matrix: Matrix, plan: Mapping[str, Any], pieces: Sequence[Piece], check: Check
 ) -> dict[str, Any]:
     _come_to_grief(plan.get("grief"), plan)
     while not Path(plan.get("until", "/")).exists():
         time.sleep(0.02)
         check(0.5)
-    return {"pieces": [piece.hex() for piece in pieces], "models": len(matrix.models)}
+    return {"pieces": [piece.hex() for _, piece in pieces], "models": len(matrix.models)}
 
 
 KINDS["errand"] = Kind(_plan, _parts, _run, _assemble)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 import orjson
@@ -9,6 +10,7 @@ import pytest
 from sqlalchemy import text
 
 from service.jobs import lifecycle
+from service.store import matrices
 from tests.workers.rig import Rig, children
 
 ATTEMPTS = 3  # the default of TASTETEST_MAX_ATTEMPTS
@@ -21,6 +23,27 @@ def test_a_job_of_many_parts_is_computed_and_assembled(crew: Rig) -> None:
     result = orjson.loads(crew.result(job.id))
     assert len(set(result["pieces"])) == 5
     assert result["matrix"] == {"id": done.matrix_id, "revision": 1, "content_hash": crew.hash_of(done)}
+
+
+def test_a_later_stage_begins_when_all_of_the_one_before_is_done_and_knows_its_results(crew: Rig) -> None:
+    matrix = crew.matrix()
+    specs = [
+        {"n": 1, "pause": 0.2},
+        {"n": 2},
+        {"n": 3, "stage": 2},
+        {"n": 4, "stage": 2},
+        {"n": 5, "stage": 3},
+    ]
+    done = crew.wait(crew.submit(matrix, specs).id)
+    assert (done.status, done.parts_done, done.attempt) == ("succeeded", 5, 1)
+    pieces = [bytes.fromhex(piece) for piece in orjson.loads(crew.result(done.id))["pieces"]]
+    with crew.engine.begin() as conn:
+        scores = matrices.load(conn, matrix.id).scores.tobytes()
+    for at, (spec, known) in enumerate(zip(specs, [0, 0, 2, 2, 4], strict=True)):
+        digest = hashlib.sha256(scores + repr(sorted(spec.items())).encode())
+        for piece in pieces[:known]:
+            digest.update(piece)
+        assert pieces[at] == digest.digest()
 
 
 @pytest.mark.parametrize(

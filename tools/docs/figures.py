@@ -55,9 +55,9 @@ def sample() -> Matrix:
 
 def reliability(matrix: Matrix) -> None:
     """MDAD by size of every method, and the agreement curve of the recommended one."""
-    plan = mdad_plan({"sizes": SIZES, "methods": list(METHODS)}, Outline.of(matrix))
-    parts = [mdad_job.run_part(matrix, plan, part, lambda done: None) for part in mdad_job.parts(plan)]
-    result: dict[str, Any] = mdad_job.assemble(matrix, plan, parts, lambda done: None)
+    plan = mdad_plan({"methods": list(METHODS)}, Outline.of(matrix))
+    pieces = mdad_job.run_all(matrix, plan, lambda done: None)
+    result: dict[str, Any] = mdad_job.assemble(matrix, plan, pieces, lambda done: None)
     scores = dict(zip(matrix.models, matrix.accuracies.tolist(), strict=True))
     drawn = figures(result, scores)
     for name in ("mdad", "agreement", "models", "error"):

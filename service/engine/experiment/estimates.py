@@ -17,6 +17,9 @@ class Estimates:
 
     Attributes
     ----------
+    sizes : tuple of int
+    labels : tuple of str
+        Of the methods that ran.
     targets : ndarray of int32, shape (R, T)
         Rows of the matrix, ascending in each trial.
     same, new : ndarray of float64, shape (U, R, T)
@@ -31,6 +34,8 @@ class Estimates:
         (unit, entry, size position) → why the method could not work.
     """
 
+    sizes: tuple[int, ...]
+    labels: tuple[str, ...]
     targets: NDArray[np.int32]
     same: NDArray[np.float64]
     new: NDArray[np.float64]
@@ -39,14 +44,19 @@ class Estimates:
     skipped: dict[tuple[int, int, int], str] = field(default_factory=dict)
 
     @classmethod
-    def empty(cls, units: int, entries: int, sizes: int, trials: int, targets: int) -> Estimates:
-        """Room for the results, nothing in it."""
+    def empty(
+        cls, units: int, entries: int, sizes: tuple[int, ...], labels: tuple[str, ...], shape: tuple[int, int]
+    ) -> Estimates:
+        """Room for the results of R trials with T targets, nothing in it."""
+        trials, targets = shape
         return cls(
+            sizes,
+            labels,
             targets=np.zeros((trials, targets), dtype=np.int32),
             same=np.zeros((units, trials, targets)),
             new=np.zeros((units, trials, targets)),
-            scores=np.full((units, entries, sizes, trials, targets), np.nan),
-            overlap=np.full((units, entries, sizes, trials), np.nan),
+            scores=np.full((units, entries, len(sizes), trials, targets), np.nan),
+            overlap=np.full((units, entries, len(sizes), trials), np.nan),
         )
 
     def to_bytes(self) -> bytes:
@@ -55,6 +65,8 @@ class Estimates:
         reasons = json.dumps([[*key, reason] for key, reason in sorted(self.skipped.items())])
         np.savez(
             buffer,
+            sizes=np.array(self.sizes, dtype=np.int64),
+            labels=np.frombuffer(json.dumps(self.labels).encode(), dtype=np.uint8),
             targets=self.targets,
             same=self.same,
             new=self.new,
@@ -70,6 +82,8 @@ class Estimates:
         with np.load(io.BytesIO(blob), allow_pickle=False) as arrays:
             reasons = json.loads(arrays["skipped"].tobytes())
             return cls(
+                sizes=tuple(arrays["sizes"].tolist()),
+                labels=tuple(json.loads(arrays["labels"].tobytes())),
                 targets=arrays["targets"],
                 same=arrays["same"],
                 new=arrays["new"],
@@ -80,11 +94,13 @@ class Estimates:
 
     @classmethod
     def joined(cls, parts: Sequence[Estimates]) -> Estimates:
-        """The trials of several parts, in the order of the parts."""
+        """The trials of several parts with the same sizes and methods, in the order of the parts."""
         skipped: dict[tuple[int, int, int], str] = {}
         for part in reversed(parts):
             skipped.update(part.skipped)
         return cls(
+            sizes=parts[0].sizes,
+            labels=parts[0].labels,
             targets=np.concatenate([p.targets for p in parts]),
             same=np.concatenate([p.same for p in parts], axis=1),
             new=np.concatenate([p.new for p in parts], axis=1),

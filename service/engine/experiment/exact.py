@@ -1,4 +1,4 @@
-"""Random and stratified draws from the whole benchmark, judged by formula on all models."""
+"""Random and stratified draws from the whole benchmark, evaluated by formula on all models."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.engine.data.matrix import Matrix
-from service.engine.data.pairs import ModelPairs, Truth, choose_pairs, discordant, signs
+from service.engine.data.pairs import EQUAL, ModelPairs, choose_pairs, discordant, signs
 from service.engine.experiment.curves import SAME, Cell, Curve
 from service.engine.experiment.splits import generator
-from service.engine.measures.bootstrap import LEAST_MODELS, Multiplicities
 from service.engine.measures.draw_error import normal_error, random_error, stratified_spread
 from service.engine.measures.evaluate import AgreementResult, AgreementRule, evaluate_agreement
 from service.engine.measures.random_agreement import OrderProbabilities, normal_agreement, random_agreement
@@ -35,12 +34,18 @@ Check = Callable[[float], None]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WholeBenchmark:
-    """ModelPairs of all models on all examples, drawn with a fixed seed where they are too many."""
+    """ModelPairs of all models on all examples, drawn with a fixed seed where they are too many.
+
+    Attributes
+    ----------
+    difference : ndarray of float64, shape (P,)
+        Of score sums; 0 for equal pairs.
+    """
 
     matrix: Matrix
     rule: AgreementRule
     pairs: ModelPairs
-    truth: Truth
+    difference: NDArray[np.float64]
 
     @classmethod
     def of(cls, matrix: Matrix, rule: AgreementRule, most: int = MOST_PAIRS) -> WholeBenchmark:
@@ -48,8 +53,8 @@ class WholeBenchmark:
         pairs = choose_pairs(len(matrix.models), 1, most, generator(0, 0, "exact pairs"))
         sums = matrix.scores.sum(axis=1).astype(np.float64)
         difference = sums[pairs.first] - sums[pairs.second]
-        truth = Truth.of(difference, len(matrix.examples), counts=matrix.binary)
-        return cls(matrix, rule, pairs, truth)
+        equal = np.abs(difference) <= EQUAL * len(matrix.examples)
+        return cls(matrix, rule, pairs, np.where(equal, 0.0, difference))
 
     def random(self, sizes: tuple[int, ...]) -> dict[int, Cell]:
         """Uniform draws of each size."""
@@ -60,8 +65,8 @@ class WholeBenchmark:
             outcome = random_agreement(len(self.matrix.examples), better, worse, n)
         else:
             outcome = normal_agreement(self.matrix.scores, self.pairs.first, self.pairs.second, n)
-        judged = self._judge(outcome)
-        return {size: Cell({SAME: (judged, at)}) for at, size in enumerate(sizes)}
+        result = self._evaluate(outcome)
+        return {size: Cell({SAME: (result, at)}) for at, size in enumerate(sizes)}
 
     def stratified(self, allocation: Allocation, size: int) -> tuple[Cell, dict[str, Any]]:
         """Stratified draws of one size, and what to note about them."""
@@ -75,7 +80,8 @@ class WholeBenchmark:
             outcome, count = self._by_drawing(allocation, size)
             notes |= {"approximation": f"{count} simulated draws"}
         error = normal_error(stratified_spread(self.matrix.scores, pool, draws))
-        return Cell({SAME: (self._judge(outcome), 0)}, {SAME: NO_TAU | {"estimation_error": error}}), notes
+        extra = {SAME: NO_TAU | {"estimation_error": error}}
+        return Cell({SAME: (self._evaluate(outcome), 0)}, extra=extra), notes
 
     def _by_drawing(self, allocation: Allocation, size: int) -> tuple[OrderProbabilities, int]:
         """Share of simulated draws that order each pair rightly or leave it tied."""
@@ -88,7 +94,7 @@ class WholeBenchmark:
             )
             estimates = scores[:, subset.indices] @ subset.weights
             order = signs(estimates[pairs.first] - estimates[pairs.second])
-            agree += order * self.truth.sign > 0
+            agree += order * np.sign(self.difference) > 0
             tie += order == 0
         return OrderProbabilities(agree[:, None] / count, tie[:, None] / count), count
 
@@ -114,17 +120,23 @@ class WholeBenchmark:
             scores = self.matrix.scores[:, pool == k].astype(np.uint8, copy=False)
             right = scores.sum(axis=1, dtype=np.int64)
             most, least = discordant(scores, self.pairs.first, self.pairs.second)
-            ahead = np.sign(right[self.pairs.first] - right[self.pairs.second]) * self.truth.sign >= 0
+            ahead = (
+                np.sign(right[self.pairs.first] - right[self.pairs.second]) * np.sign(self.difference) >= 0
+            )
             better[:, k], worse[:, k] = np.where(ahead, most, least), np.where(ahead, least, most)
         return better, worse
 
-    def _judge(self, outcome: OrderProbabilities) -> AgreementResult:
-        models, drawn = len(self.matrix.models), None
-        if models >= LEAST_MODELS:
-            drawn = Multiplicities.draw(models, 1, generator(0, 0, "exact resamples"))
-        rows = np.stack((self.pairs.first, self.pairs.second))
-        agree, tie = outcome.agree.T, outcome.tie.T
-        return evaluate_agreement(self.pairs, rows, self.truth, agree, tie, self.rule, drawn, halves=False)
+    def _evaluate(self, outcome: OrderProbabilities) -> AgreementResult:
+        return evaluate_agreement(
+            self.pairs,
+            np.arange(len(self.matrix.models))[None],
+            np.abs(self.difference),
+            len(self.matrix.examples),
+            outcome.agree.T,
+            outcome.tie.T,
+            self.rule,
+            counts=self.matrix.binary,
+        )
 
 
 def sampling_note(pairs: ModelPairs) -> dict[str, Any]:
@@ -141,6 +153,7 @@ def random_curve(sizes: tuple[int, ...], whole: WholeBenchmark) -> Curve:
     if sizes:
         line.cells = whole.random(sizes)
         line.notes = dict.fromkeys(sizes, whole.notes)
+        line.set_curve(SAME, len(whole.matrix.examples))
     return line
 
 
@@ -151,7 +164,8 @@ def exact_curve(spec: Spec, random: Curve, whole: WholeBenchmark, check: Check) 
         check(0.0)
         if spec.method == "random":
             extra = NO_TAU | {"estimation_error": whole.random_error(size)}
-            line.cells[size], line.notes[size] = Cell(cell.judged, {SAME: extra}), random.notes[size]
+            line.cells[size], line.notes[size] = Cell(cell.results, extra={SAME: extra}), random.notes[size]
         else:
             line.cells[size], line.notes[size] = whole.stratified(spec.options["allocation"], size)
+    line.set_curve(SAME, len(whole.matrix.examples))
     return line

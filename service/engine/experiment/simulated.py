@@ -9,16 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from service.engine.data.pairs import ModelPairs, Truth, choose_pairs, signs
+from service.engine.data.pairs import EQUAL, ModelPairs, choose_pairs, signs
 from service.engine.experiment.curves import NEW, SAME, Cell, Curve, Errors
 from service.engine.experiment.estimates import Estimates
 from service.engine.experiment.splits import generator
 from service.engine.experiment.trials import Entry, entries
-from service.engine.measures.bootstrap import LEAST_MODELS, Multiplicities
 from service.engine.measures.evaluate import AgreementResult, AgreementRule, evaluate_agreement
 from service.engine.planning.plan import Plan
 
-MOST_PAIRS = 250_000
+MOST_PAIRS = 400_000
 """Most pairs over all trials; beyond, each trial compares an equal sample."""
 
 
@@ -36,11 +35,7 @@ class Simulated:
     order : ndarray of int8, shape (C, P)
         Estimated order of each pair.
     models : ndarray of int64, shape (R, T)
-        Targets, numbered 0 … among all models that ever are one.
-    target_rows : ndarray of int32, shape (models,)
-        Their rows in the matrix.
-    drawn : Multiplicities or None
-        Shared by all curves and truths; None with too few targets for an interval.
+        Targets, as rows of the matrix.
     """
 
     plan: Plan
@@ -53,20 +48,9 @@ class Simulated:
     pairs: ModelPairs
     order: NDArray[np.int8]
     models: NDArray[np.int64]
-    target_rows: NDArray[np.int32]
-    drawn: Multiplicities | None
 
     @classmethod
-    def of(
-        cls,
-        plan: Plan,
-        estimates: Estimates,
-        unit: int,
-        n_same: int,
-        n_new: int,
-        *,
-        with_intervals: bool = True,
-    ) -> Simulated:
+    def of(cls, plan: Plan, estimates: Estimates, unit: int, n_same: int, n_new: int) -> Simulated:
         """Compare the estimates of one unit with n_same selection and n_new held-out examples."""
         trials, targets = estimates.targets.shape
         reasons = {(e, s): why for (u, e, s), why in estimates.skipped.items() if u == unit}
@@ -85,7 +69,6 @@ class Simulated:
         truths = {SAME: (estimates.same[unit], n_same)}
         if n_new:
             truths[NEW] = (estimates.new[unit], n_new)
-        rows, models = np.unique(estimates.targets, return_inverse=True)
         return cls(
             plan,
             entries(plan),
@@ -96,27 +79,25 @@ class Simulated:
             truths,
             pairs,
             order,
-            models.reshape(trials, targets),
-            rows,
-            multiplicities(plan, targets, len(rows)) if with_intervals else None,
+            estimates.targets.astype(np.int64),
         )
 
     def lines(self, rule: AgreementRule, members: NDArray[np.bool_] | None = None) -> list[Curve]:
-        """One line an entry, judged on same items and, with examples held out, on new items.
+        """One line an entry, evaluated on same items and, with examples held out, on new items.
 
         Parameters
         ----------
-        members : ndarray of bool, shape (models,), optional
-            Judge pairs between these models only.
+        members : ndarray of bool, shape (M,), optional
+            Compare pairs between these models of the matrix only.
         """
         lines = [Curve(entry.spec, entry.sources) for entry in self.entries]
         for (e, s), why in self.reasons.items():
             lines[e].reasons[self.plan.sizes[s]] = why
-        cells = [Cell({}) for _ in self.curves]
+        cells = [Cell({}, len(self.models)) for _ in self.curves]
         for truth in self.truths if self.curves else ():
-            judged = self._judge(truth, rule, members)
+            result = self._evaluate(truth, rule, members)
             for at, (cell, (extra, errors)) in enumerate(zip(cells, self._extras(truth), strict=True)):
-                cell.judged[truth] = (judged, at)
+                cell.results[truth] = (result, at)
                 cell.extra[truth] = extra
                 if truth == self.plan.truth:
                     cell.errors = Errors(errors, self.models)
@@ -125,32 +106,44 @@ class Simulated:
             known = overlap[np.isfinite(overlap)]
             if len(known):
                 lines[e].stability[self.plan.sizes[s]] = float(known.mean())
+        for line in lines:
+            for truth in self.truths:
+                line.set_curve(truth, self.truths[SAME][1])
         return lines
 
-    def _judge(self, truth: str, rule: AgreementRule, members: NDArray[np.bool_] | None) -> AgreementResult:
-        pairs, order, real = self.pairs, self.order, self._truth(truth)
-        models = np.stack((self.models[pairs.trial, pairs.first], self.models[pairs.trial, pairs.second]))
-        drawn = self.drawn
+    def _evaluate(
+        self, truth: str, rule: AgreementRule, members: NDArray[np.bool_] | None
+    ) -> AgreementResult:
+        pairs, order, difference = self.pairs, self.order, self._difference(truth)
         if members is not None:
-            kept = members[models].all(axis=0)
+            sides = (self.models[pairs.trial, side] for side in (pairs.first, pairs.second))
+            kept = np.logical_and(*(members[rows] for rows in sides))
             pairs = ModelPairs(pairs.trial[kept], pairs.first[kept], pairs.second[kept], pairs.possible)
-            order, models = order[:, kept], (np.cumsum(members) - 1)[models[:, kept]]
-            real = Truth(real.sign[kept], real.bin[kept], real.largest)
-            drawn = multiplicities(self.plan, int(members.sum()), int(members.sum()))
-        agree = (order * real.sign > 0).astype(np.float32)
+            order, difference = order[:, kept], difference[kept]
+        agree = (order * np.sign(difference).astype(np.int8) > 0).astype(np.float32)
         tie = (order == 0).astype(np.float32)
-        halves = truth == self.plan.truth and members is None
-        return evaluate_agreement(pairs, models, real, agree, tie, rule, drawn, halves=halves)
+        return evaluate_agreement(
+            pairs,
+            self.models,
+            np.abs(difference),
+            self.truths[truth][1],
+            agree,
+            tie,
+            rule,
+            counts=self.plan.outline.binary,
+        )
 
-    def _truth(self, truth: str) -> Truth:
+    def _difference(self, truth: str) -> NDArray[np.float64]:
+        """Difference of the true score sums of each pair; 0 for equal ones."""
         sums, n_examples = self.truths[truth]
-        difference = sums[self.pairs.trial, self.pairs.first] - sums[self.pairs.trial, self.pairs.second]
-        return Truth.of(difference, n_examples, counts=self.plan.outline.binary)
+        found = sums[self.pairs.trial, self.pairs.first] - sums[self.pairs.trial, self.pairs.second]
+        return np.where(np.abs(found) <= EQUAL * n_examples, 0.0, found)
 
     def _extras(self, truth: str) -> Iterator[tuple[dict[str, Any], NDArray[np.float32]]]:
         """Kendall tau and estimation error of each curve, and the errors."""
         sums, n_examples = self.truths[truth]
-        taus = kendall_tau(self.order, self._truth(truth).sign, len(self.models))
+        order = np.sign(self._difference(truth)).astype(np.int8)
+        taus = kendall_tau(self.order, order, len(self.models))
         for scores, tau in zip(self.scores, taus, strict=True):
             error = np.abs(scores - sums / n_examples)
             extra = {
@@ -158,13 +151,6 @@ class Simulated:
                 "estimation_error": {"mean": error.mean(), "p90": np.quantile(error, 0.9)},
             }
             yield extra, error.astype(np.float32)
-
-
-def multiplicities(plan: Plan, targets: int, models: int) -> Multiplicities | None:
-    """Resamples of all models that are ever targets and of the trials; None with too few targets."""
-    if targets < LEAST_MODELS:
-        return None
-    return Multiplicities.draw(models, plan.trials, generator(plan.seed, 0, "resamples"))
 
 
 def kendall_tau(order: NDArray[np.int8], truth: NDArray[np.int8], trials: int) -> NDArray[np.float64]:

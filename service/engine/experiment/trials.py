@@ -58,7 +58,8 @@ def run_trials(plan: Plan, matrix: Matrix, first: int, last: int, check: Check) 
         Called with the fraction done after every fit; may raise Stopped.
     """
     lines, parts = entries(plan), units(plan, matrix)
-    room = Estimates.empty(len(parts), len(lines), len(plan.sizes), last - first, plan.models.targets)
+    labels = tuple(spec.label for spec in plan.simulated)
+    room = Estimates.empty(len(parts), len(lines), plan.sizes, labels, (last - first, plan.models.targets))
     groups = _groups(lines)
     steps = max(1, (last - first) * len(parts) * len(groups))
     splitter = Splitter(plan, matrix)

@@ -13,6 +13,8 @@ from service.engine.data.errors import EngineError
 from service.engine.data.outline import Outline
 
 DEFAULT_TARGETS = 50
+MOST_TARGETS = 150
+"""Of a third of the models: more make the MDAD surer at no cost, until fewer sources do harm."""
 
 
 class PlanError(EngineError):
@@ -97,9 +99,15 @@ class Fields:
             raise PlanError(f"/{name}", f"{name} is a whole number from {low} to {high}.")
         return int(value)
 
-    def number(self, name: str, default: float, low: float, high: float) -> float:
+    @overload
+    def number(self, name: str, default: float, low: float, high: float) -> float: ...
+    @overload
+    def number(self, name: str, default: None, low: float, high: float) -> float | None: ...
+    def number(self, name: str, default: float | None, low: float, high: float) -> float | None:
         """A number in [low, high]."""
         value = self.get(name, default)
+        if value is None:
+            return None
         real = isinstance(value, int | float) and not isinstance(value, bool)
         if not real or not low <= value <= high:
             raise PlanError(f"/{name}", f"{name} is a number from {low:g} to {high:g}.")
@@ -140,8 +148,13 @@ def check_ids(field: str, value: list[Any], known: tuple[str, ...]) -> tuple[str
     return tuple(sorted(seen))
 
 
-def check_models(fields: Fields, known: tuple[str, ...], group: tuple[str, ...]) -> Models:
+def check_models(fields: Fields, known: tuple[str, ...], group: tuple[str, ...], *, thirds: bool) -> Models:
     """Source and target models: counts or ids, disjoint, enough for both.
+
+    Parameters
+    ----------
+    thirds : bool
+        Whether a third of many models are targets by default, rather than 50.
 
     Raises
     ------
@@ -158,7 +171,10 @@ def check_models(fields: Fields, known: tuple[str, ...], group: tuple[str, ...])
             "/target_models", f"Model {both[0]!r} is also a source model; a model cannot be both."
         )
     rest = len(known) - least_sources
-    targets = len(target_ids) or wanted or min(DEFAULT_TARGETS, max(2, len(known) // 2), rest)
+    default = max(2, min(DEFAULT_TARGETS, len(known) // 2))
+    if thirds:
+        default = max(default, min(MOST_TARGETS, len(known) // 3))
+    targets = len(target_ids) or wanted or min(default, rest)
     if targets < 2 or targets > rest:
         raise PlanError(
             "/target_models" if wanted or target_ids else "/source_models",
@@ -218,31 +234,6 @@ def _check_group(
         raise PlanError("/group", f"Model {left[0]!r} is not among target_models.")
     if len(group) > targets:
         raise PlanError("/group", f"The group has {len(group)} models but target_models is {targets}.")
-
-
-def check_sizes(fields: Fields, n_examples: int, heldout: int, default: tuple[int, ...]) -> tuple[int, ...]:
-    """Sizes of the micro-benchmarks, ascending and distinct, within the selection part."""
-    most = n_examples - heldout
-    value = fields.get("sizes")
-    if value is None:
-        return tuple(size for size in default if size <= most) or (most,)
-    if not isinstance(value, list) or not 1 <= len(value) <= 100:
-        raise PlanError("/sizes", "sizes is a list of 1 to 100 whole numbers.")
-    for at, size in enumerate(value):
-        if not is_int(size) or size < 1:
-            raise PlanError(f"/sizes/{at}", "A size is a whole number of at least 1.")
-        if size > most:
-            raise PlanError(f"/sizes/{at}", _too_large(size, n_examples, heldout))
-    return tuple(sorted(set(value)))
-
-
-def _too_large(size: int, n_examples: int, heldout: int) -> str:
-    if size > n_examples:
-        return f"{size} is larger than the benchmark, which has {n_examples} examples."
-    left = n_examples - heldout
-    return (
-        f"{size} is larger than the {left} examples left with {heldout} held out; lower holdout or the size."
-    )
 
 
 def heldout_count(n_examples: int, holdout: float) -> int:

@@ -215,6 +215,19 @@ def _refuse_repeat(spec: Spec, earlier: list[Spec], at: int) -> None:
             raise PlanError(f"/methods/{at}/label", f"/methods/{before} has this label too.")
 
 
+def same_by_construction(specs: tuple[Spec, ...], outline: Outline) -> dict[str, str]:
+    """Label → label of the method it is on such data: without subtasks, stratified is random."""
+    first: dict[tuple[bool, str], str] = {}
+    same: dict[str, str] = {}
+    for spec in sorted(specs, key=lambda spec: spec.method != "random"):
+        if spec.method not in ("random", "stratified") or len(outline.subtasks) > 1:
+            continue
+        label = first.setdefault((spec.predicts, spec.scored_by), spec.label)
+        if label != spec.label:
+            same[spec.label] = label
+    return same
+
+
 def _fair_random(specs: list[Spec]) -> list[Spec]:
     """Random scored by confidence, beside methods scored so: else the comparison is unfair."""
     scored = [spec for spec in specs if spec.scored_by == "confidences"]

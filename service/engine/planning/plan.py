@@ -18,25 +18,27 @@ from service.engine.planning.fields import (
     PlanError,
     check_choice,
     check_models,
-    check_sizes,
     heldout_count,
     refuse_missing,
 )
-from service.engine.planning.methods import Spec, check_methods, resolve
+from service.engine.planning.methods import Spec, check_methods, resolve, same_by_construction
+from service.engine.planning.sizes import AUTO, check_sizes, first_sizes
 from service.engine.prediction.ability_prior import EXPECTATIONS, Expect
 
 __all__ = ["Models", "Outline", "Plan", "PlanError", "SelectPlan", "Spec", "mdad_plan", "select_plan"]
 
-DEFAULT_SIZES = (10, 25, 50, 100, 250, 500, 1000)
 MOST_TRIALS = 1000
 TRUTHS = ("same_items", "new_items")
+PURPOSES = {"reproduce_benchmark": ("same_items", 0.0), "new_questions": ("new_items", 0.5)}
+"""What a micro-benchmark is for: the truth that decides, and the share of examples held out to see it."""
+PAPER_HOLDOUT = 0.5
 MISSING = ("error", "drop_examples", "drop_models", "zero")
 
 SHARED_FIELDS = frozenset({"source_models", "seed", "missing", "expect", "expect_reason"})
 SELECT_FIELDS = SHARED_FIELDS | {"method", "size", "estimator", "options", "scored_by", "guarantee"}
 MDAD_FIELDS = SHARED_FIELDS | {
     "methods", "sizes", "trials", "probability", "target_mdad", "target_models", "holdout", "truth",
-    "paper_compat", "group", "by_subtask", "max_size",
+    "paper_compat", "group", "by_subtask", "max_size", "purpose",
 }  # fmt: skip
 
 
@@ -53,24 +55,34 @@ class Plan:
     specs : tuple of Spec
         Methods to run, in the order asked for.
     sizes : tuple of int
-        Ascending, distinct.
+        Ascending, distinct; of the first stage where they are to be found.
+    auto : bool
+        Whether sizes are to be found rather than listed.
+    purpose : str or None
+        Key of PURPOSES; None for the paper's protocol, `truth` and `heldout`.
     models : Models
         Who is source and who is target.
     heldout : int
         Examples held out of the selection in each trial.
+    target_mdad : float or None
+        None: 1.5 times the resolution of the full benchmark.
     group : tuple of str
         Similar models reported on their own; always among the targets.
+    same_as : dict
+        Label → label of the method that it is by construction on this matrix; only the latter runs.
     """
 
     settings: dict[str, Any]
     outline: Outline
     specs: tuple[Spec, ...]
     sizes: tuple[int, ...]
+    auto: bool
     models: Models
     heldout: int
     trials: int
     probability: float
-    target_mdad: float
+    target_mdad: float | None
+    purpose: str | None
     truth: str
     seed: int
     paper_compat: bool
@@ -78,17 +90,31 @@ class Plan:
     by_subtask: bool
     max_size: int | None
     expect: Expect
+    same_as: dict[str, str]
 
     @property
     def exact(self) -> bool:
-        """Whether random draws are judged by formula: all models, all examples, 0/1 scores."""
+        """Whether random draws are evaluated by formula: 0/1 scores, and all examples are the truth.
+
+        What is held out for new questions is no part of it: for random draws their MDAD follows.
+        """
         everyone = self.models.targets == len(self.outline.models)
-        return self.heldout == 0 and everyone and self.outline.binary
+        return self.outline.binary and (self.purpose is not None or (self.heldout == 0 and everyone))
+
+    @property
+    def two_stages(self) -> bool:
+        """Whether a first stage of trials finds the sizes of a second."""
+        return self.auto and not self.by_subtask and self.trials > 1 and bool(self.simulated)
+
+    @property
+    def distinct(self) -> tuple[Spec, ...]:
+        """The specs that are not another by construction."""
+        return tuple(spec for spec in self.specs if spec.label not in self.same_as)
 
     @property
     def simulated(self) -> tuple[Spec, ...]:
         """The specs that need trials."""
-        return tuple(spec for spec in self.specs if not (self.exact and spec.has_formula))
+        return tuple(spec for spec in self.distinct if not (self.exact and spec.has_formula))
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,31 +150,34 @@ def mdad_plan(settings: Mapping[str, Any], outline: Outline) -> Plan:
     missing = check_choice("/missing", fields.get("missing", "error"), MISSING)
     outline = refuse_missing(outline, missing)
     _refuse_tiny(outline)
-    holdout = fields.number("holdout", 0.5, 0, 0.9)
+    paper_compat = fields.flag("paper_compat", default=False)
+    purpose, truth, holdout = _check_purpose(fields, outline.n_examples, paper_compat=paper_compat)
     heldout = heldout_count(outline.n_examples, holdout)
-    truth = _check_truth(fields, heldout)
     group = fields.ids("group", outline.models, least=2)
-    models = check_models(fields, outline.models, group)
+    models = check_models(fields, outline.models, group, thirds=purpose is not None)
     expect, reason = _expect(fields, outline)
     specs = check_methods(fields.get("methods"), outline, models, expect)
-    sizes = check_sizes(fields, outline.n_examples, heldout, DEFAULT_SIZES)
+    auto = fields.get("sizes", AUTO) == AUTO
+    most = outline.n_examples - heldout if purpose is None else outline.n_examples
+    sizes = first_sizes(most) if auto else check_sizes(fields, outline.n_examples, most)
     by_subtask = fields.flag("by_subtask", default=False)
     if by_subtask and not outline.subtasks:
         raise PlanError("/by_subtask", "The matrix has no subtasks; leave by_subtask out.")
     plain: dict[str, Any] = {
         "trials": fields.integer("trials", 50, 1, MOST_TRIALS),
         "probability": fields.number("probability", 0.8, 0.5, 0.999),
-        "target_mdad": fields.number("target_mdad", 0.02, 0, 1),
+        "target_mdad": fields.number("target_mdad", None, 0, 1),
+        "purpose": purpose,
         "truth": truth,
         "seed": fields.integer("seed", 0, 0, 2**63 - 1),
-        "paper_compat": fields.flag("paper_compat", default=False),
+        "paper_compat": paper_compat,
         "by_subtask": by_subtask,
-        "max_size": _largest(fields, sizes),
+        "max_size": _largest(fields, None if auto else sizes[0]),
         "expect": expect,
     }
     resolved = {
         "methods": [spec.as_json() for spec in specs],
-        "sizes": list(sizes),
+        "sizes": AUTO if auto else list(sizes),
         "source_models": models.source_setting(),
         "target_models": models.target_setting(),
         "holdout": holdout,
@@ -162,9 +191,11 @@ def mdad_plan(settings: Mapping[str, Any], outline: Outline) -> Plan:
         outline=outline,
         specs=specs,
         sizes=sizes,
+        auto=auto,
         models=models,
         heldout=heldout,
         group=group,
+        same_as=same_by_construction(specs, outline),
         **plain,
     )
 
@@ -223,11 +254,11 @@ def _expect(fields: Fields, outline: Outline) -> tuple[Expect, str]:
     return ("better" if asked == "better" else "like"), str(reason)
 
 
-def _largest(fields: Fields, sizes: tuple[int, ...]) -> int | None:
+def _largest(fields: Fields, smallest: int | None) -> int | None:
     most = fields.integer("max_size", None, 1, 10**9)
-    if most is not None and most < sizes[0]:
+    if most is not None and smallest is not None and most < smallest:
         raise PlanError(
-            "/max_size", f"{most} is below every size measured ({sizes[0]} and up); name smaller sizes."
+            "/max_size", f"{most} is below every size measured ({smallest} and up); name smaller sizes."
         )
     return most
 
@@ -261,6 +292,22 @@ def _refuse_tiny(outline: Outline) -> None:
     for count, noun in ((len(outline.models), "models"), (outline.n_examples, "examples")):
         if count < 2:
             raise PlanError("/matrix_id", f"A comparison needs at least two {noun}; the matrix has {count}.")
+
+
+def _check_purpose(fields: Fields, n_examples: int, *, paper_compat: bool) -> tuple[str | None, str, float]:
+    """Purpose, truth and share held out: of a purpose, or of the paper's protocol where it is asked for."""
+    protocol = [name for name in ("truth", "holdout") if fields.get(name) is not None]
+    if fields.get("purpose") is None and (protocol or paper_compat):
+        holdout = fields.number("holdout", PAPER_HOLDOUT, 0, 0.9)
+        return None, _check_truth(fields, heldout_count(n_examples, holdout)), holdout
+    purpose = check_choice("/purpose", fields.get("purpose", "reproduce_benchmark"), tuple(PURPOSES))
+    implied = dict(zip(("truth", "holdout"), PURPOSES[purpose], strict=True))
+    for name in protocol:
+        if fields.get(name) != implied[name]:
+            raise PlanError(
+                f"/{name}", f"purpose {purpose} has {name} {implied[name]}; leave out {name} or the purpose."
+            )
+    return purpose, *PURPOSES[purpose]
 
 
 def _check_truth(fields: Fields, heldout: int) -> str:

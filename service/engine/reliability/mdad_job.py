@@ -1,27 +1,37 @@
 """The reliability experiment: cut into parts, run part by part, assembled into one result.
 
-`parts` cuts a plan's trials by estimated cost; `run_part` runs some of them on any
-machine; `assemble` reads the estimates of all. No number depends on the cut.
+`parts` cuts a plan's trials by estimated cost, in two stages where the sizes of the second depend
+on what the first finds; `run_part` runs some of them on any machine; `assemble` reads the estimates
+of all. No number depends on the cut.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from service.engine.data.matrix import Matrix
-from service.engine.experiment.estimates import Estimates
 from service.engine.experiment.trials import Check, entries, run_trials
 from service.engine.planning.plan import Plan
 from service.engine.reliability.result import assemble_result
+from service.engine.reliability.stages import (
+    Trials,
+    all_trials,
+    first_stage_plan,
+    grouped,
+    second_stage_plan,
+)
 
-__all__ = ["assemble", "parts", "run_part", "seconds"]
+__all__ = ["assemble", "parts", "run_all", "run_part", "seconds"]
 
 PART_SECONDS = 2.0
 """Work of a part: long beside claiming it and reading the matrix, short beside the whole."""
 
 FIT_SECONDS, SECONDS_A_SCORE, SECONDS_A_PAIR = 0.05, 1.1e-6, 8e-8
 """Cost of fitting the slowest methods, by scores read and by pairs of examples; measured on one core."""
+
+Piece = tuple[Mapping[str, Any], bytes]
+"""A part's spec and what it computed."""
 
 
 def parts(plan: Plan) -> list[dict[str, Any]]:
@@ -30,23 +40,27 @@ def parts(plan: Plan) -> list[dict[str, Any]]:
     Returns
     -------
     list of dict
-        [{"trials": [first, last]}, …], last excluded; at least one.
+        [{"stage": 1, "heldout": 0, "trials": [first, last]}, …], last excluded; at least one. Those
+        of stage 2 need the results of all of stage 1.
     """
-    if not plan.simulated:
-        return [{"trials": [0, 0]}]
-    each = max(1, int(PART_SECONDS / _trial_seconds(plan)))
-    starts = range(0, plan.trials, each)
-    return [{"trials": [start, min(start + each, plan.trials)]} for start in starts]
+    found = []
+    for trials in all_trials(plan):
+        each = max(1, int(PART_SECONDS / _trial_seconds(plan, trials.heldout)))
+        starts = range(trials.first, max(trials.last, trials.first + 1), each)
+        found += [
+            Trials(trials.stage, trials.heldout, at, min(at + each, trials.last)).as_spec() for at in starts
+        ]
+    return found
 
 
 def seconds(plan: Plan) -> float:
     """Estimated time of the whole plan on one core."""
-    return plan.trials * _trial_seconds(plan) if plan.simulated else 0.0
+    return sum((t.last - t.first) * _trial_seconds(plan, t.heldout) for t in all_trials(plan))
 
 
-def _trial_seconds(plan: Plan) -> float:
+def _trial_seconds(plan: Plan, heldout: int) -> float:
     """Estimated time of one trial on one core."""
-    n = plan.outline.n_examples - plan.heldout
+    n = plan.outline.n_examples - heldout
     seconds = 1e-4 + 1e-9 * plan.models.targets * plan.outline.n_examples
     for _, sources in {(entry.spec.fit_key, entry.sources) for entry in entries(plan)}:
         seconds += 2e-5 * len(plan.sizes)
@@ -55,7 +69,9 @@ def _trial_seconds(plan: Plan) -> float:
     return seconds * (2 if plan.by_subtask else 1)
 
 
-def run_part(matrix: Matrix, plan: Plan, spec: Mapping[str, Any], check: Check) -> bytes:
+def run_part(
+    matrix: Matrix, plan: Plan, spec: Mapping[str, Any], earlier: Sequence[Piece], check: Check
+) -> bytes:
     """Run the trials of one part.
 
     Parameters
@@ -65,6 +81,8 @@ def run_part(matrix: Matrix, plan: Plan, spec: Mapping[str, Any], check: Check) 
     plan : Plan
     spec : mapping
         One of `parts(plan)`.
+    earlier : sequence of (mapping, bytes)
+        Specs and results of all parts of earlier stages.
     check : callable
         Called with the fraction done at least once a fit; may raise Stopped.
 
@@ -73,10 +91,24 @@ def run_part(matrix: Matrix, plan: Plan, spec: Mapping[str, Any], check: Check) 
     bytes
         NPZ without pickled objects, for `assemble`.
     """
-    first, last = spec["trials"]
-    return run_trials(plan, matrix, first, last, check).to_bytes()
+    trials = Trials.of(spec)
+    if trials.stage == 1:
+        of_part = first_stage_plan(plan, trials.heldout)
+    else:
+        first = {heldout: estimates for (_, heldout), estimates in grouped(earlier).items()}
+        of_part = second_stage_plan(matrix, plan, first)
+    return run_trials(of_part, matrix, trials.first, trials.last, check).to_bytes()
 
 
-def assemble(matrix: Matrix, plan: Plan, blobs: list[bytes], check: Check) -> dict[str, Any]:
-    """The result from the parts' bytes, in the order of `parts(plan)`: plain, finite JSON."""
-    return assemble_result(matrix, plan, Estimates.joined([Estimates.from_bytes(b) for b in blobs]), check)
+def run_all(matrix: Matrix, plan: Plan, check: Check) -> list[Piece]:
+    """All parts one after the other, for `assemble`."""
+    pieces: list[Piece] = []
+    for part in parts(plan):
+        earlier = [piece for piece in pieces if piece[0]["stage"] < part["stage"]]
+        pieces.append((part, run_part(matrix, plan, part, earlier, check)))
+    return pieces
+
+
+def assemble(matrix: Matrix, plan: Plan, pieces: Sequence[Piece], check: Check) -> dict[str, Any]:
+    """The result from what all parts computed, in the order of `parts(plan)`: plain, finite JSON."""
+    return assemble_result(matrix, plan, grouped(pieces), check)

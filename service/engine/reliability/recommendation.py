@@ -1,172 +1,350 @@
-"""Judged methods and sizes → one recommendation, and what to know before following it.
-
-The method and size are chosen on the even trials and reported on the odd ones:
-the best of many on the trials that chose it looks better than it is.
-"""
+"""Evidence → one recommendation, and what to know before following it."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
-from service.engine.data.matrix import Matrix
-from service.engine.experiment.curves import SAME, Curve
-from service.engine.measures.bootstrap import LEAST_MODELS, ODD
-from service.engine.measures.evaluate import judgement
-from service.engine.planning.plan import Plan
-from service.engine.reliability.caveats import caveats
-from service.engine.reliability.choice import MethodChoice, choose, complexity, relied_on_size, smallest_size
-from service.engine.reliability.contrasts import contrast
-from service.engine.reliability.own_pairs import close_pairs
-from service.engine.reliability.wording import sentence
+from service.engine.experiment.curves import SAME, Cell, Curve
+from service.engine.measures.evaluate import critical, judgement, mdad_entry
+from service.engine.measures.size_curve import SizeCurve
+from service.engine.planning.methods import BLP
+from service.engine.planning.plan import PURPOSES, Plan
+from service.engine.reliability.candidates import BESIDE_TIMES, LineKey
+from service.engine.reliability.contrasts import agreement_contrast, error_contrast
+from service.engine.reliability.evidence import Evidence
+from service.engine.reliability.minimal_size import (
+    MinimalSize,
+    is_open,
+    margin,
+    minimal_size,
+    seed_interval,
+    smallest_size,
+    value_at,
+)
+from service.engine.reliability.size_search import TABLE
 
 LISTED_PAIRS = 20
+SIMPLEST = (
+    "random",
+    "stratified",
+    "confidence_strata",
+    "anchor_points",
+    "diversity",
+    "tinybenchmarks",
+    "optimal_design",
+)
+KEPT = ("mdad", "interval", "seed_interval", "agreement", "agreement_interval")
 
 
-def recommend(plan: Plan, matrix: Matrix, lines: list[Curve], random: Curve) -> dict[str, Any]:
-    """The recommendation of a result.
+@dataclass(slots=True)
+class Recommendation:
+    """The smallest micro-benchmark that does what was asked, or why there is none; as in the result.
 
-    Parameters
-    ----------
-    lines : list of Curve
-    random : Curve
-        Random sampling from the full benchmark, exact.
-
-    Returns
-    -------
-    dict
-        With `status` recommended, use_full_benchmark, not_reached or not_enough_models.
+    `status` is recommended, target_missed, use_full_benchmark, not_reached or not_enough_models.
     """
-    usable = [line for line in lines if any(plan.truth in cell.judged for cell in line.cells.values())]
-    choice = choose(plan, usable) if plan.models.targets >= LEAST_MODELS else None
-    if choice is not None and choice.size == len(matrix.examples):
-        choice = None
-    answer: dict[str, Any] = {
-        "status": _status(plan, usable, choice),
-        "target_mdad": plan.target_mdad,
-        "probability": plan.probability,
-        "truth": plan.truth,
-        "method": None,
-        "source_models": None,
-        "size": None,
-        "select": None,
-        "fraction": None,
-        "mdad": None,
-        "interval": None,
-        "agreement": None,
-        "agreement_interval": None,
-        "estimation_error": None,
-        "relied_on_size": None,
-        "exact_random": None,
-        "best_tested": _best_tested(plan, len(matrix.examples), usable),
-    }
-    if choice is not None:
-        answer |= _chosen(plan, matrix, choice, random)
-    threshold = plan.target_mdad if answer["mdad"] is None else answer["mdad"]
-    own = close_pairs(matrix, np.arange(len(matrix.models)), threshold, most=LISTED_PAIRS)
-    answer |= {
-        "random_enough_from": _random_enough_from(plan, usable),
-        "own_pairs": {"threshold": threshold, **own},
-        "alternatives": _alternatives(plan, usable),
-        "caveats": caveats(plan, matrix, lines, answer),
-    }
-    return answer | {"sentence": sentence(plan, matrix, answer)}
+
+    status: str
+    purpose: str | None
+    target_mdad: float
+    target_is_default: bool
+    probability: float
+    truth: str
+    resolution: float | None
+    method: str | None = None
+    source_models: int | None = None
+    size: int | None = None
+    size_interval: tuple[int | None, int | None] | None = None
+    contenders: list[str] | None = None
+    select: dict[str, Any] | None = None
+    fraction: float | None = None
+    mdad: float | None = None
+    interval: list[float] | None = None
+    seed_interval: list[float] | None = None
+    agreement: float | None = None
+    agreement_interval: list[float] | None = None
+    estimation_error: dict[str, Any] | None = None
+    relied_on_size: int | None = None
+    chosen_on: str | None = None
+    reported_on: str | None = None
+    exact_random: dict[str, Any] | None = None
+    best_tested: dict[str, Any] | None = None
+    other_purpose: dict[str, Any] | None = None
+    random_enough_from: int | None = None
+    more_models: int | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """By field."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
-def _status(plan: Plan, lines: list[Curve], choice: MethodChoice | None) -> str:
-    if plan.models.targets < LEAST_MODELS:
-        return "not_enough_models"
-    if choice is not None:
+def recommend(evidence: Evidence) -> Recommendation:
+    """The recommendation on some evidence."""
+    plan = evidence.plan
+    found = minimal_size(
+        evidence.candidates, evidence.target, largest(evidence), listed=not plan.auto and not evidence.few
+    )
+    answer = Recommendation(
+        status=_status(evidence, found),
+        purpose=plan.purpose,
+        target_mdad=evidence.target,
+        target_is_default=plan.target_mdad is None,
+        probability=plan.probability,
+        truth=plan.truth,
+        resolution=evidence.resolution if np.isfinite(evidence.resolution) else None,
+        best_tested=_best_tested(evidence),
+        random_enough_from=_random_enough_from(plan, evidence.lines),
+        more_models=3 * len(evidence.matrix.models),
+    )
+    if found is not None:
+        _choose(answer, evidence, found)
+    return answer
+
+
+def largest(evidence: Evidence) -> int:
+    """Largest size that is smaller than the benchmark and wanted."""
+    most = evidence.n_examples - 1
+    return most if evidence.plan.max_size is None else min(most, evidence.plan.max_size)
+
+
+def _status(evidence: Evidence, found: MinimalSize[LineKey] | None) -> str:
+    plan = evidence.plan
+    if found is not None:
         return "recommended"
-    found = any(np.isfinite(cell.mdad(plan.truth)) for line in lines for cell in line.cells.values())
-    return "use_full_benchmark" if found else "not_reached"
+    if not evidence.candidates or not np.isfinite(evidence.resolution):
+        return "not_reached"
+    reached = any(curve.log_mdad.min() < 0 for curve in evidence.candidates.values())
+    if not reached or (plan.purpose is None and not _any_reached(evidence)):
+        return "not_reached"
+    limited = not plan.auto or plan.max_size is not None
+    new = plan.truth == "new_items"
+    beyond = new and (plan.purpose is None or evidence.target < evidence.resolution)
+    return "target_missed" if limited or beyond else "use_full_benchmark"
 
 
-def _chosen(plan: Plan, matrix: Matrix, choice: MethodChoice, random: Curve) -> dict[str, Any]:
-    judged, curve = choice.cell.judged[plan.truth]
-    report = judgement(judged, curve, choice.reported)
-    halves = choice.reported == ODD
-    return {
-        "method": choice.line.spec.label,
-        "source_models": choice.line.sources,
-        "size": choice.size,
-        "select": _select(choice),
-        "fraction": choice.size / len(matrix.examples),
-        **{key: report[key] for key in ("mdad", "interval", "agreement", "agreement_interval")},
-        "estimation_error": choice.cell.extra.get(plan.truth, {}).get("estimation_error"),
-        "relied_on_size": relied_on_size(choice.line, plan),
-        "chosen_on": "even trials" if halves else "all trials",
-        "reported_on": "odd trials" if halves else "all trials",
-        "exact_random": _beside(random, choice.size),
-    }
+def _any_reached(evidence: Evidence) -> bool:
+    return any(
+        np.isfinite(cell.mdad(evidence.plan.truth))
+        for line in evidence.lines
+        for cell in line.cells.values()
+        if evidence.plan.truth in cell.results
+    )
 
 
-def _select(choice: MethodChoice) -> dict[str, Any]:
-    """What to send to `/select`, beside the matrix, for these examples."""
-    spec = choice.line.spec.as_json()
-    return {key: spec[key] for key in ("method", "estimator", "options", "scored_by")} | {"size": choice.size}
+def _choose(answer: Recommendation, evidence: Evidence, found: MinimalSize[LineKey]) -> None:
+    key = _simplest(evidence, found)
+    line, curve = evidence.line(key), evidence.candidates[key]
+    near = nearest(line, found.size, evidence.plan.truth)
+    entry = at_size(curve, found.size)
+    answer.method, answer.source_models = key
+    answer.size, answer.size_interval = found.size, _size_interval(evidence, curve, found)
+    answer.contenders = [label for label, _ in found.contenders]
+    answer.select = _select(line, found.size)
+    answer.fraction = found.size / evidence.n_examples
+    answer.mdad = entry["mdad"]
+    answer.interval, answer.seed_interval = entry.get("interval"), entry.get("seed_interval")
+    if near is not None:
+        report = judgement(*near.results[_truth_of(near, evidence.plan)])
+        answer.agreement, answer.agreement_interval = report["agreement"], report["agreement_interval"]
+        extra = near.extra.get(_truth_of(near, evidence.plan), {})
+        answer.estimation_error = extra.get("estimation_error")
+    answer.relied_on_size = relied_on_size(evidence, curve)
+    answer.chosen_on = answer.reported_on = "all trials"
+    answer.exact_random = _beside(evidence, found.size)
+    answer.other_purpose = _other_purpose(evidence, key, found.size)
 
 
-def _best_tested(plan: Plan, n_examples: int, lines: list[Curve]) -> dict[str, Any] | None:
-    """The smallest size among those with the lowest MDAD on all trials, and the simplest method at it."""
-    cells = [
-        (line.cells[size].mdad(plan.truth), size, complexity(line), line)
-        for line in lines
-        for size in line.cells
-        if size < n_examples and (plan.max_size is None or size <= plan.max_size)
+def _size_interval(
+    evidence: Evidence, curve: SizeCurve, found: MinimalSize[LineKey]
+) -> tuple[int | None, int | None]:
+    listed = not evidence.plan.auto and not evidence.few
+    return seed_interval(curve, float(np.log(evidence.target)), found.margin, listed=listed)
+
+
+def _simplest(evidence: Evidence, found: MinimalSize[LineKey]) -> LineKey:
+    """The simplest of the methods that reach the target and are not clearly behind the best."""
+    fit = [key for key in found.reaching if not _estimated_better(evidence, found, key)] or list(
+        found.reaching
+    )
+    best = evidence.candidates[fit[0]]
+    tied = [key for key in fit if key == fit[0] or is_open(evidence.candidates[key], best, found.size)]
+    return min(tied, key=lambda key: complexity(evidence.line(key)))
+
+
+def _estimated_better(evidence: Evidence, found: MinimalSize[LineKey], key: LineKey) -> bool:
+    """Whether a method that predicts scores leaves larger errors than another, beyond chance."""
+    line = evidence.line(key)
+    if line.spec.estimator != BLP:
+        return False
+    own = nearest(line, found.size, evidence.plan.truth)
+    others = [nearest(evidence.line(k), found.size, evidence.plan.truth) for k in found.reaching if k != key]
+    gaps = [
+        error_contrast(own, other, evidence.plan.truth).interval
+        for other in others
+        if own is not None and other is not None and evidence.plan.truth in other.extra
     ]
-    if not cells:
+    return any(gap is not None and gap[0] > 0 for gap in gaps)
+
+
+def complexity(line: Curve) -> tuple[int, bool, int]:
+    """What sorts lines from the simplest method to the most elaborate."""
+    method = line.spec.method
+    rank = SIMPLEST.index(method) if method in SIMPLEST else len(SIMPLEST)
+    return rank, line.spec.predicts, line.sources or 0
+
+
+def nearest(line: Curve, size: int, truth: str) -> Cell | None:
+    """The cell whose size is nearest, by ratio; of a formula, whatever the truth."""
+    known = [n for n, cell in line.cells.items() if truth in cell.results or not cell.trials]
+    if not known:
         return None
-    mdad, size, _, line = min(cells, key=lambda cell: cell[:3])
-    if not np.isfinite(mdad):
+    return line.cells[min(known, key=lambda n: (abs(np.log(n / size)), n))]
+
+
+def _truth_of(cell: Cell, plan: Plan) -> str:
+    return plan.truth if plan.truth in cell.results else SAME
+
+
+def at_size(curve: SizeCurve, size: int) -> dict[str, Any]:
+    """MDAD of a curve at a size, with intervals."""
+    errors = curve.errors_at(size)
+    return mdad_entry(
+        value_at(curve, size), (float(errors.trials), float(errors.models)), curve.clusters.n_models
+    )
+
+
+def relied_on_size(evidence: Evidence, curve: SizeCurve) -> int | None:
+    """Smallest size whose MDAD's interval, over models too, ends within the target."""
+    if evidence.few or evidence.target <= 0:
         return None
-    judged, curve = line.cells[size].judged[plan.truth]
-    report = judgement(judged, curve)
-    kept = {key: report[key] for key in ("mdad", "interval", "agreement", "agreement_interval")}
-    return {"method": line.spec.label, "source_models": line.sources, "size": size, **kept}
+    shift = critical(curve.clusters.n_models) * curve.errors().models
+    return curve.first_within(np.log(evidence.target), shift, listed=not evidence.plan.auto)
 
 
-def _beside(random: Curve, size: int) -> dict[str, Any] | None:
-    if size not in random.cells:
+def _select(line: Curve, size: int) -> dict[str, Any]:
+    """What to send to `/select`, beside the matrix, for these examples."""
+    spec = line.spec.as_json()
+    return {key: spec[key] for key in ("method", "estimator", "options", "scored_by")} | {"size": size}
+
+
+def _beside(evidence: Evidence, size: int) -> dict[str, Any] | None:
+    """Exact random draws of the same size from the full benchmark."""
+    curve = evidence.random.curves.get(SAME)
+    cell = nearest(evidence.random, size, SAME)
+    if curve is None or cell is None or not curve.sizes[0] <= size <= curve.sizes[-1]:
         return None
-    judged, curve = random.cells[size].judged[SAME]
-    report = judgement(judged, curve)
-    return {key: report[key] for key in ("mdad", "interval", "agreement", "agreement_interval")}
+    report = judgement(*cell.results[SAME])
+    if size not in evidence.random.cells or not evidence.plan.paper_compat:
+        report |= at_size(curve, size)
+    return {key: report.get(key) for key in KEPT}
 
 
-def _alternatives(plan: Plan, lines: list[Curve]) -> list[dict[str, Any]]:
+def _best_tested(evidence: Evidence) -> dict[str, Any] | None:
+    """The smallest size among those with the lowest MDAD, and the simplest method at it."""
+    most = largest(evidence)
+    found = [
+        (round(value_at(curve, int(size)), 6), int(size), complexity(evidence.line(key)), key)
+        for key, curve in evidence.candidates.items()
+        for size in curve.sizes
+        if size <= most
+    ]
+    if not found:
+        return None
+    _, size, _, key = min(found)
+    entry = at_size(evidence.candidates[key], size)
+    near = nearest(evidence.line(key), size, evidence.plan.truth)
+    report = judgement(*near.results[_truth_of(near, evidence.plan)]) if near is not None else {}
+    kept = {name: report.get(name) for name in KEPT} | {name: entry.get(name) for name in KEPT[:3]}
+    return {"method": key[0], "source_models": key[1], "size": size, **kept}
+
+
+def _other_purpose(evidence: Evidence, key: LineKey, size: int) -> dict[str, Any] | None:
+    """MDAD of the same subset for the purpose not asked for."""
+    if evidence.plan.purpose is None:
+        return None
+    other = next(name for name in PURPOSES if name != evidence.plan.purpose)
+    curve = evidence.curves(other).get(key)
+    if curve is None or not curve.sizes[0] <= size <= curve.sizes[-1]:
+        return {"purpose": other, "mdad": None, "reason": "not measured at this size"}
+    entry = at_size(curve, size)
+    return {"purpose": other, **{name: entry.get(name) for name in ("mdad", "interval", "seed_interval")}}
+
+
+def alternatives(evidence: Evidence) -> list[dict[str, Any]]:
+    """The smallest size of each line that keeps the target, as if it were the only one."""
     answer = []
-    for line in lines:
-        size = smallest_size(line, plan)
+    for key, curve in evidence.candidates.items():
+        size = size_for(evidence, curve, evidence.target)
         answer.append(
             {
-                "method": line.spec.label,
-                "source_models": line.sources,
+                "method": key[0],
+                "source_models": key[1],
                 "size": size,
-                "mdad": None if size is None else line.cells[size].mdad(plan.truth),
-                "relied_on_size": relied_on_size(line, plan),
+                "mdad": None if size is None else float(np.exp(value_at(curve, size))),
+                "relied_on_size": relied_on_size(evidence, curve),
             }
         )
     return answer
 
 
+def size_for(evidence: Evidence, curve: SizeCurve, target: float) -> int | None:
+    """Smallest size of one line that keeps a target with probability 0.8."""
+    if target <= 0:
+        return None
+    listed = not evidence.plan.auto and not evidence.few
+    size = smallest_size(curve, float(np.log(target)), margin(1), listed=listed)
+    return size if size is not None and size <= largest(evidence) else None
+
+
+def by_target(evidence: Evidence) -> list[dict[str, Any]]:
+    """Target → size by line, for round targets and those beside the default one."""
+    targets = dict.fromkeys(TABLE, "")
+    if evidence.plan.target_mdad is None and np.isfinite(evidence.resolution):
+        targets |= {times * evidence.resolution: f"{times:g} × resolution" for times in BESIDE_TIMES}
+    else:
+        targets |= {evidence.target: "asked for"} if np.isfinite(evidence.target) else {}
+    answer = []
+    for target, note in sorted(targets.items()):
+        sizes = [
+            {"method": key[0], "source_models": key[1], **_size_or_beyond(evidence, curve, target)}
+            for key, curve in evidence.candidates.items()
+        ]
+        answer.append({"target_mdad": target, "note": note or None, "sizes": sizes})
+    return answer
+
+
+def _size_or_beyond(evidence: Evidence, curve: SizeCurve, target: float) -> dict[str, Any]:
+    """Size for a target; beyond the sizes measured, as sampling alone would lower the MDAD there."""
+    size = size_for(evidence, curve, target)
+    if size is not None or not curve.falls or not evidence.plan.auto or target <= 0:
+        return {"size": size, "measured": size is not None}
+    shift = margin(1) * curve.errors().trials
+    most = largest(evidence)
+    beyond = curve.first_within(float(np.log(target)), shift, beyond=most)
+    return {"size": beyond if beyond is not None and beyond <= most else None, "measured": False}
+
+
 def _random_enough_from(plan: Plan, lines: list[Curve]) -> int | None:
     """Smallest size from which on no method's agreement is clearly above random's."""
-    random = next((line for line in lines if _is_plain_random(line)), None)
+    random = next((line for line in lines if is_plain_random(line)), None)
     if random is None or len(lines) < 2:
         return None
     enough = None
     for size in sorted(random.cells, reverse=True):
         for line in lines:
-            if line is random or size not in line.cells:
+            if line is random or line.same_as is not None or size not in line.cells:
                 continue
-            gap = contrast(random.cells[size], line.cells[size], plan.truth)["agreement"]["interval"]
+            cells = random.cells[size], line.cells[size]
+            truth = next((t for t in (plan.truth, SAME) if all(t in cell.results for cell in cells)), None)
+            gap = None if truth is None else agreement_contrast(*cells, truth).interval
             if gap is None or gap[1] < 0:
                 return enough
         enough = size
     return enough
 
 
-def _is_plain_random(line: Curve) -> bool:
+def is_plain_random(line: Curve) -> bool:
+    """Whether a line is uniform draws scored by their mean."""
     return line.spec.method == "random" and not line.spec.predicts and line.spec.scored_by == "scores"

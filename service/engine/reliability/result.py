@@ -3,39 +3,45 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from service.engine.data.matrix import Matrix
-from service.engine.experiment.curves import Curve
+from service.engine.data.pairs import choose_pairs
+from service.engine.experiment import simulated
 from service.engine.experiment.estimates import Estimates
-from service.engine.experiment.exact import WholeBenchmark, exact_curve, random_curve, sampling_note
-from service.engine.experiment.simulated import Simulated
-from service.engine.experiment.splits import heldout_counts
+from service.engine.experiment.exact import sampling_note
+from service.engine.experiment.splits import generator
 from service.engine.experiment.trials import units
-from service.engine.measures.evaluate import AgreementRule
 from service.engine.planning.plan import Plan
+from service.engine.reliability.caveats import caveats
 from service.engine.reliability.contrasts import differences
-from service.engine.reliability.recommendation import recommend
+from service.engine.reliability.evidence import Evidence, gather
+from service.engine.reliability.own_pairs import close_pairs
+from service.engine.reliability.recommendation import (
+    LISTED_PAIRS,
+    Recommendation,
+    alternatives,
+    at_size,
+    by_target,
+    recommend,
+)
 from service.engine.reliability.subtasks import group_report
+from service.engine.reliability.wording import sentence
 
 Check = Callable[[float], None]
+Groups = Mapping[tuple[int, int], Estimates]
 
 
-def assemble_result(matrix: Matrix, plan: Plan, estimates: Estimates, check: Check) -> dict[str, Any]:
+def assemble_result(matrix: Matrix, plan: Plan, groups: Groups, check: Check) -> dict[str, Any]:
     """The benchmark's result; with `by_subtask` each subtask's own in `subtasks`."""
     parts = units(plan, matrix)
-    held = heldout_counts(matrix.strata, plan.heldout)
     results = []
     for unit, subtask in enumerate(parts):
         check(unit / len(parts))
-        if subtask is None:
-            results.append(_unit_result(matrix, plan, estimates, unit, int(held.sum()), check))
-        else:
-            part = matrix.take(examples=np.flatnonzero(matrix.strata == subtask))
-            results.append(_unit_result(part, plan, estimates, unit, int(held[subtask]), check))
+        results.append(_unit_result(matrix, plan, groups, subtask, check))
     answer: dict[str, Any] = {"settings": plan.settings, **results[0]}
     if plan.by_subtask:
         names = zip(matrix.subtasks, results[1:], strict=True)
@@ -44,53 +50,79 @@ def assemble_result(matrix: Matrix, plan: Plan, estimates: Estimates, check: Che
     return plain
 
 
-def judged_lines(
-    matrix: Matrix, plan: Plan, simulated: Simulated | None, sizes: tuple[int, ...], check: Check
-) -> tuple[list[Curve], Curve]:
-    """Every method as a line, in the order of the request, and random sampling by formula."""
-    rule = AgreementRule(plan.probability, plan.paper_compat)
-    whole = WholeBenchmark.of(matrix, rule)
-    lines = [] if simulated is None else simulated.lines(rule)
-    random = random_curve(sizes, whole)
-    lines += [exact_curve(spec, random, whole, check) for spec in plan.specs if spec not in plan.simulated]
-    place = {spec.label: at for at, spec in enumerate(plan.specs)}
-    return sorted(lines, key=lambda line: place[line.spec.label]), random
-
-
 def _unit_result(
-    matrix: Matrix, plan: Plan, estimates: Estimates, unit: int, heldout: int, check: Check
+    matrix: Matrix, plan: Plan, groups: Groups, subtask: int | None, check: Check
 ) -> dict[str, Any]:
     """Everything about the whole benchmark or one subtask of it."""
-    left = len(matrix.examples) - heldout
-    sizes = tuple(size for size in plan.sizes if size <= left)
-    simulated = Simulated.of(plan, estimates, unit, left, heldout) if plan.simulated else None
-    lines, random = judged_lines(matrix, plan, simulated, sizes, check)
+    evidence = gather(matrix, plan, groups, subtask, check)
+    recommendation = recommend(evidence)
+    sizes = sorted({size for line in evidence.lines for size in line.cells})
     answer: dict[str, Any] = {
-        "data": _data(matrix, plan, heldout) | (sampling_note(simulated.pairs) if simulated else {}),
-        "methods": [line.as_json() for line in lines],
-        "exact_random": [random.cells[s].as_json(s) | random.notes[s] for s in sizes],
-        "differences": differences(lines, sizes, plan.truth),
-        "recommendation": recommend(plan, matrix, lines, random),
+        "data": _data(evidence),
+        "methods": _methods(evidence),
+        "exact_random": [
+            cell.as_json(size) | evidence.random.notes[size]
+            for size, cell in sorted(evidence.random.cells.items())
+        ],
+        "differences": differences([x for x in evidence.lines if x.same_as is None], sizes, plan.truth),
+        "by_target": by_target(evidence),
+        "recommendation": _recommendation(evidence, recommendation),
     }
     if plan.group:
-        answer["group"] = group_report(plan, matrix, simulated, sizes, check)
+        answer["group"] = group_report(plan, evidence.matrix, groups, evidence.random, check)
     return answer
 
 
-def _data(matrix: Matrix, plan: Plan, heldout: int) -> dict[str, Any]:
-    """What the experiment had; a model's score is its mean over examples (micro), not over subtasks."""
+def _recommendation(evidence: Evidence, found: Recommendation) -> dict[str, Any]:
+    matrix = evidence.matrix
+    threshold = found.target_mdad if found.mdad is None else found.mdad
+    own = close_pairs(matrix, np.arange(len(matrix.models)), threshold, most=LISTED_PAIRS)
+    return found.as_json() | {
+        "own_pairs": {"threshold": threshold, **own},
+        "alternatives": alternatives(evidence),
+        "caveats": caveats(evidence, found),
+        "sentence": sentence(evidence, found),
+    }
+
+
+def _methods(evidence: Evidence) -> list[dict[str, Any]]:
+    """The lines, each with its MDAD for new questions where that is known."""
+    known = {} if evidence.plan.purpose is None or evidence.few else evidence.curves("new_questions")
+    answer = []
+    for line in evidence.lines:
+        entry = line.as_json()
+        curve = known.get((line.same_as or line.spec.label, line.sources))
+        if curve is not None:
+            entry["new_questions"] = [
+                {"size": size, **_brief(at_size(curve, size))} for size in curve.sizes.tolist()
+            ]
+        answer.append(entry)
+    return answer
+
+
+def _brief(entry: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: entry.get(key) for key in ("mdad", "interval", "seed_interval")}
+
+
+def _data(evidence: Evidence) -> dict[str, Any]:
+    plan, matrix = evidence.plan, evidence.matrix
     counts = plan.models.sources
-    return {
+    answer: dict[str, Any] = {
         "models": len(matrix.models),
         "examples": len(matrix.examples),
         "source_models": list(counts) if len(counts) > 1 else max(counts, default=0),
         "target_models": plan.models.targets,
-        "selection_examples": len(matrix.examples) - heldout,
-        "heldout_examples": heldout,
+        "selection_examples": len(matrix.examples) - evidence.heldout,
+        "heldout_examples": evidence.heldout,
         "constant_examples": int(matrix.constant.sum()),
         "binary": matrix.binary,
         "estimand": "micro",
     }
+    if plan.simulated:
+        most, rng = simulated.MOST_PAIRS, generator(plan.seed, 0, "pairs")
+        pairs = choose_pairs(plan.models.targets, plan.trials, most, rng)
+        answer |= sampling_note(pairs)
+    return answer
 
 
 def _plain(value: object) -> Any:  # noqa: ANN401 - JSON

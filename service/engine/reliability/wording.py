@@ -1,15 +1,17 @@
-"""A recommendation in one sentence."""
+"""A recommendation in a few sentences; none calls a size good whose MDAD misses the target."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from service.engine.data.matrix import Matrix
 from service.engine.data.pairs import EQUAL
-from service.engine.measures.bootstrap import LEAST_MODELS
 from service.engine.planning.plan import Plan
+
+if TYPE_CHECKING:
+    from service.engine.reliability.evidence import Evidence
+    from service.engine.reliability.recommendation import Recommendation
 
 RANDOM = {
     "random": "drawn at random",
@@ -17,69 +19,92 @@ RANDOM = {
 }
 
 
-def sentence(plan: Plan, matrix: Matrix, answer: dict[str, Any]) -> str:
+def sentence(evidence: Evidence, found: Recommendation) -> str:
     """What to do, and how far it can be trusted; differences in points."""
-    chance = f"{100 * plan.probability:.3g} %"
-    if answer["status"] == "not_enough_models":
-        few = f"{plan.models.targets} target models are too few to recommend a size"
-        return f"{few}; at least {LEAST_MODELS} are needed."
-    if answer["status"] == "not_reached" and not answer["alternatives"]:
-        return "No method asked for could work on these data, so nothing was measured; the caveats say why."
-    if answer["status"] == "not_reached" and np.ptp(matrix.accuracies) <= EQUAL:
-        return "All models have the same score: there is no order for a smaller set to keep."
-    if answer["status"] == "not_reached":
-        orders = f"puts models in the order that {_truth(plan)} give them in {chance} of cases"
-        return f"No method or size tested {orders}, however far apart they are."
-    if answer["status"] == "use_full_benchmark":
-        return _everything(plan, matrix, answer, chance)
-    advice = f"Use {answer['size']} of {len(matrix.examples)} examples {_chosen(plan, answer)}"
-    if answer["mdad"] is None:
-        return f"{advice}, with care: on the trials that did not choose it, it does not reach {chance}."
+    plan, chance = evidence.plan, f"{100 * evidence.plan.probability:.3g} %"
+    if found.status == "not_reached":
+        return _not_reached(evidence, chance)
+    if found.status != "recommended":
+        return " ".join([_refusal(evidence, found, chance), *_resolution(evidence, found)])
+    how = _chosen(plan, found.method, found.source_models)
+    advice = f"Use {found.size} of {evidence.n_examples} examples {how}"
     order = f"come out in the order that {_truth(plan)} give them in {chance} of cases"
-    return f"{advice}: models {_apart(answer)} {order}."
+    first = f"{advice}: models {points(found.target_mdad)} or more apart {order}"
+    return " ".join([f"{first}{_measured(found)}.", *_resolution(evidence, found)])
 
 
-def _everything(plan: Plan, matrix: Matrix, answer: dict[str, Any], chance: str) -> str:
-    one_subtask = len(matrix.examples) < plan.outline.n_examples
-    advice = "Use the whole subtask" if one_subtask else "Use the full benchmark"
-    sizes = "no smaller size tested" if plan.max_size is None else f"no size tested up to {plan.max_size}"
-    models = f"models {points(plan.target_mdad)} apart"
-    refusal = f"puts {models} in the order that {_truth(plan)} give them in {chance} of cases"
-    best = answer["best_tested"]
-    if not best:
-        return f"{advice}: {sizes} {refusal}."
-    what = f"{best['size']} example{'s' * (best['size'] != 1)} {_chosen(plan, best)}"
-    if best["mdad"] <= plan.target_mdad + 1e-9:
-        return (
-            f"{advice}: {sizes} surely {refusal}; the best, {what}, does so on all trials "
-            "together but not on the half of them that chooses. More trials may settle it."
+def _measured(found: Recommendation) -> str:
+    """The MDAD itself, and how the size would vary."""
+    said = "" if found.mdad is None else f" (MDAD {points(found.mdad)})"
+    low, high = found.size_interval or (None, None)
+    if low is not None and high is not None and low < high:
+        said += f"; other seeds would find {low} to {high} examples"
+    return said
+
+
+def _resolution(evidence: Evidence, found: Recommendation) -> list[str]:
+    """What the full benchmark can do on new questions, and what the subset does."""
+    if found.resolution is None or evidence.plan.purpose is None:
+        return []
+    said = f"All {evidence.n_examples} examples tell models {points(found.resolution)} apart on new questions"
+    beside = found.other_purpose or {}
+    mdad = found.mdad if evidence.plan.purpose == "new_questions" else beside.get("mdad")
+    if found.size is not None and mdad is not None and mdad <= found.target_mdad:
+        said += f"; these {found.size} tell {points(mdad)}"
+    sentences = [f"{said}."]
+    if found.target_is_default:
+        target = points(found.target_mdad)
+        sentences.append(f"The target of {target} is 1.5 times that; name another with target_mdad.")
+    elif found.target_mdad < found.resolution and evidence.plan.purpose != "new_questions":
+        sentences.append("For new questions, the benchmark itself cannot tell models that close apart.")
+    return sentences
+
+
+def _not_reached(evidence: Evidence, chance: str) -> str:
+    if not any(line.cells for line in evidence.lines):
+        return "No method asked for could work on these data, so nothing was measured; the caveats say why."
+    if np.ptp(evidence.matrix.accuracies) <= EQUAL:
+        return "All models have the same score: there is no order for a smaller set to keep."
+    orders = f"puts models in the order that {_truth(evidence.plan)} give them in {chance} of cases"
+    return f"No method or size tested {orders}, however far apart they are."
+
+
+def _refusal(evidence: Evidence, found: Recommendation, chance: str) -> str:
+    plan, target = evidence.plan, points(found.target_mdad)
+    orders = f"puts models {target} apart in the order that {_truth(plan)} give them in {chance} of cases"
+    if found.status == "use_full_benchmark":
+        whole = "whole subtask" if evidence.n_examples < plan.outline.n_examples else "full benchmark"
+        refusal = f"Use the {whole}: no smaller size surely {orders}"
+    elif plan.purpose == "new_questions" and found.target_mdad < (found.resolution or 0.0):
+        refusal = (
+            f"The target of {target} is missed: the benchmark itself cannot tell models that close apart"
         )
-    reached = f"the best, {what}, does so from {points(best['mdad'])} on"
-    return f"{advice}: {sizes} {refusal}; {reached}."
+    else:
+        tried = (
+            f"no size up to {plan.max_size}" if plan.max_size is not None and plan.auto else "no size tested"
+        )
+        refusal = f"The target is missed: {tried} surely {orders}"
+    best = found.best_tested
+    if not best or best["mdad"] is None:
+        return f"{refusal}."
+    count = f"{best['size']} example{'s' * (best['size'] != 1)}"
+    what = f"{count} {_chosen(plan, best['method'], best['source_models'])}"
+    return f"{refusal}. The best tested, {what}: {points(best['mdad'])}."
 
 
 def _truth(plan: Plan) -> str:
     if plan.truth == "new_items":
-        return "unseen examples"
+        return "new questions" if plan.purpose else "unseen examples"
     return "the examples chosen from" if plan.heldout else "all examples"
 
 
-def _chosen(plan: Plan, answer: dict[str, Any]) -> str:
-    how = RANDOM.get(answer["method"], f"chosen by {answer['method']}")
-    curve = len(plan.models.sources) > 1 and answer["source_models"] is not None
-    return f"{how} from {answer['source_models']} source models" if curve else how
-
-
-def _apart(answer: dict[str, Any]) -> str:
-    ends = answer["interval"]
-    gap = f"{points(answer['mdad'])} or more apart" if answer["mdad"] else "that differ at all"
-    if not ends:
-        return gap
-    low = f"{100 * ends[0]:.3g}"
-    return f"{gap} (95 % interval {f'from {low} up' if ends[1] is None else f'{low} to {100 * ends[1]:.3g}'})"
+def _chosen(plan: Plan, method: str | None, sources: int | None) -> str:
+    how = RANDOM.get(method or "", f"chosen by {method}")
+    curve = len(plan.models.sources) > 1 and sources is not None
+    return f"{how} from {sources} source models" if curve else how
 
 
 def points(fraction: float) -> str:
-    """A difference as people read it."""
+    """A difference as people read it: three digits."""
     number = f"{100 * fraction:.3g}"
     return f"{number} point" if number == "1" else f"{number} points"

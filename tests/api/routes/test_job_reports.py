@@ -22,7 +22,12 @@ from service.report.tables import TABLES
 from tests.api.test_http import problem
 from tests.api.working import Worker
 
-MDAD: dict[str, Any] = {"methods": ["random", "stratified"], "sizes": [5, 10, 20], "trials": 6}
+MDAD: dict[str, Any] = {
+    "methods": ["random", "stratified"],
+    "sizes": [5, 10, 20],
+    "trials": 6,
+    "holdout": 0.5,
+}
 FILES = [
     *((f"figures/{name}.svg", "image/svg+xml") for name in NAMES),
     *((f"figures/{name}.png", "image/png") for name in NAMES),

@@ -13,7 +13,13 @@ from service.core.settings import Settings
 from tests.api.test_http import problem
 from tests.api.working import Worker
 
-ASK = {"methods": ["random", "optimal_design"], "sizes": [5, 10], "trials": 200, "source_models": 10}
+ASK = {
+    "holdout": 0.5,
+    "methods": ["random", "optimal_design"],
+    "sizes": [5, 10],
+    "trials": 200,
+    "source_models": 10,
+}
 
 
 @pytest.fixture(scope="module")

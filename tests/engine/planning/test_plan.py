@@ -28,14 +28,15 @@ def test_defaults() -> None:
         "methods": [
             {"label": "random", "method": "random", "estimator": "mean", "options": {}, "scored_by": "scores"}
         ],
-        "sizes": [10, 25, 50],
+        "sizes": "auto",
         "trials": 50,
         "probability": 0.8,
-        "target_mdad": 0.02,
+        "target_mdad": None,
         "source_models": 10,
         "target_models": 10,
-        "holdout": 0.5,
-        "truth": "new_items",
+        "holdout": 0.0,
+        "purpose": "reproduce_benchmark",
+        "truth": "same_items",
         "seed": 0,
         "missing": "error",
         "paper_compat": False,
@@ -104,18 +105,68 @@ def test_methods_scored_by_confidence_bring_random_scored_so() -> None:
     assert [(s.label, s.scored_by) for s in plain.specs] == [("anchor_points", "scores")]
 
 
-def test_everything_exact_without_holdout_and_with_every_model_a_target() -> None:
-    settings = {"methods": ["random", "stratified"], "target_models": "all", "holdout": 0}
-    assert mdad_plan(settings, PLAIN).simulated == ()
-    assert len(mdad_plan(settings, outline(binary=False)).simulated) == 2
-    assert len(mdad_plan({**settings, "target_models": 20}, PLAIN).simulated) == 0
-    assert len(mdad_plan({**settings, "holdout": 0.5}, PLAIN).simulated) == 2
+SUBTASKED = outline(subtasks=("a", "b"), subtask_sizes=(50, 50))
+
+
+def test_draws_with_a_formula_need_no_trials_for_a_purpose() -> None:
+    drawn = {"methods": ["random", "stratified"]}
+    assert mdad_plan(drawn, SUBTASKED).simulated == ()
+    assert mdad_plan(drawn | {"purpose": "new_questions"}, SUBTASKED).simulated == ()
+    graded = outline(subtasks=("a", "b"), subtask_sizes=(50, 50), binary=False)
+    assert len(mdad_plan(drawn, graded).simulated) == 2
+
+
+def test_the_papers_protocol_simulates_draws_unless_all_examples_and_models_are_the_truth() -> None:
+    drawn = {"methods": ["random", "stratified"], "target_models": "all", "holdout": 0}
+    assert mdad_plan(drawn, SUBTASKED).simulated == ()
+    assert len(mdad_plan(drawn | {"holdout": 0.5}, SUBTASKED).simulated) == 2
+    assert len(mdad_plan(drawn | {"target_models": 10}, SUBTASKED).simulated) == 2
+
+
+def test_a_method_that_is_another_by_construction_runs_once() -> None:
+    plan = mdad_plan({"methods": ["random", "stratified"]}, PLAIN)
+    assert plan.same_as == {"stratified": "random"}
+    assert [spec.label for spec in plan.distinct] == ["random"]
+    assert mdad_plan({"methods": ["random", "stratified"]}, SUBTASKED).same_as == {}
+    predicted = [{"method": "stratified", "estimator": "blp"}, "random"]
+    assert mdad_plan({"methods": predicted}, PLAIN).same_as == {}
+
+
+@pytest.mark.parametrize(
+    ("settings", "purpose", "truth", "holdout"),
+    [
+        ({}, "reproduce_benchmark", "same_items", 0.0),
+        ({"purpose": "new_questions"}, "new_questions", "new_items", 0.5),
+        ({"holdout": 0.25}, None, "new_items", 0.25),
+        ({"truth": "same_items"}, None, "same_items", 0.5),
+        ({"paper_compat": True}, None, "new_items", 0.5),
+        ({"purpose": "new_questions", "paper_compat": True}, "new_questions", "new_items", 0.5),
+    ],
+)
+def test_a_purpose_or_the_papers_protocol(
+    settings: dict[str, Any], purpose: str | None, truth: str, holdout: float
+) -> None:
+    plan = mdad_plan({"methods": ["random"], **settings}, PLAIN)
+    assert (plan.purpose, plan.truth, plan.settings["holdout"]) == (purpose, truth, holdout)
+    assert mdad_plan(plan.settings, PLAIN) == plan
+
+
+def test_a_third_of_many_models_are_targets() -> None:
+    many = outline(models=tuple(f"m{i:03}" for i in range(420)))
+    assert mdad_plan({}, many).models.targets == 140
+    assert mdad_plan({"holdout": 0.5}, many).models.targets == 50
+    assert mdad_plan({}, outline(models=MODELS[:3])).models.targets == 2
 
 
 @pytest.mark.parametrize(
     ("settings", "field"),
     [
-        ({"sizes": [10, 20, 60]}, "/sizes/2"),
+        ({"sizes": [10, 20, 60], "holdout": 0.5}, "/sizes/2"),
+        ({"sizes": [10, 20, 101]}, "/sizes/2"),
+        ({"sizes": "many"}, "/sizes"),
+        ({"purpose": "fun"}, "/purpose"),
+        ({"purpose": "reproduce_benchmark", "holdout": 0.5}, "/holdout"),
+        ({"purpose": "new_questions", "truth": "same_items"}, "/truth"),
         ({"sizes": [0]}, "/sizes/0"),
         ({"sizes": []}, "/sizes"),
         ({"sizes": [10.5]}, "/sizes/0"),

@@ -36,26 +36,20 @@ def judged(result: dict[str, Any], label: str = "random", truth: str = "same_ite
 
 
 def test_the_cut_into_parts_changes_no_byte(data: Matrix) -> None:
-    plan = made.plan_of(data, {"methods": ["random", "stratified"], "trials": 9, "sizes": [5, 20]})
-    cuts = ([[0, 9]], [[0, 1], [1, 2], [2, 9]], [[t, t + 1] for t in range(9)])
-    results = {
-        json.dumps(
-            mdad_job.assemble(
-                data,
-                plan,
-                [mdad_job.run_part(data, plan, {"trials": cut}, made.silent) for cut in parts],
-                made.silent,
-            ),
-            allow_nan=False,
-        )
-        for parts in cuts
-    }
-    assert len(results) == 1
+    for asked in ({"sizes": [5, 20], "holdout": 0.5}, {"sizes": "auto"}, {"purpose": "new_questions"}):
+        plan = made.plan_of(data, {"methods": ["random", "optimal_design"], "trials": 10, **asked})
+        results = {
+            json.dumps(
+                mdad_job.assemble(data, plan, made.pieces_of(data, plan, cut), made.silent), allow_nan=False
+            )
+            for cut in (10, 3, 1)
+        }
+        assert len(results) == 1
 
 
 def test_parts_cover_every_trial_once(data: Matrix) -> None:
     for methods in (["random"], ["random", "tinybenchmarks"]):
-        plan = made.plan_of(data, {"methods": methods, "trials": 37})
+        plan = made.plan_of(data, {"methods": methods, "trials": 37, "holdout": 0.5})
         trials = [t for part in mdad_job.parts(plan) for t in range(*part["trials"])]
         assert trials == list(range(37))
 
@@ -73,13 +67,14 @@ def test_the_order_of_the_upload_changes_no_number(data: Matrix) -> None:
 
 
 def test_another_method_beside_it_changes_no_number_of_a_method(data: Matrix) -> None:
-    alone = made.run(data, methods=["random"], trials=4)
-    beside = made.run(data, methods=["stratified", "random"], trials=4)
+    request = {"trials": 4, "holdout": 0.5, "sizes": [10, 25, 50]}
+    alone = made.run(data, methods=["random"], **request)
+    beside = made.run(data, methods=["stratified", "random"], **request)
     assert made.line(alone, "random") == made.line(beside, "random")
 
 
 def test_the_seed_decides(data: Matrix) -> None:
-    request = {"methods": ["random"], "trials": 4, "sizes": [10]}
+    request = {"methods": ["random"], "trials": 4, "sizes": [10], "holdout": 0.5}
     assert made.run(data, **request) == made.run(data, **request)
     assert made.run(data, **request) != made.run(data, **request, seed=1)
 
@@ -203,7 +198,9 @@ def test_exact_needs_no_trials_and_no_seed(data: Matrix) -> None:
     request = {"methods": ["random", "stratified"], "target_models": "all", "holdout": 0, "sizes": [10, 40]}
     one, other = (made.run(data, **request, **more) for more in ({"seed": 1}, {"seed": 2, "trials": 3}))
     assert one["methods"] == other["methods"]
-    assert mdad_job.parts(made.plan_of(data, request)) == [{"trials": [0, 0]}]
+    parts = [{"stage": 1, "heldout": 0, "trials": [0, 0]}]
+    assert mdad_job.parts(made.plan_of(data, request)) == parts
+    assert mdad_job.parts(made.plan_of(data, {"methods": ["random", "stratified"]})) == parts
     first = {entry["size"]: entry["same_items"]["agreement"] for entry in one["exact_random"]}
     assert first == {size: entry["agreement"] for size, entry in judged(one).items()}
 
@@ -230,7 +227,8 @@ def test_every_result_is_finite_json(
 
 
 def test_identical_models_have_no_pairs_and_no_tau() -> None:
-    result = made.run(made.matrix(np.tile(made.answers(1, 40), (12, 1))), methods=["random"], trials=3)
+    data = made.matrix(np.tile(made.answers(1, 40), (12, 1)))
+    result = made.run(data, methods=["random"], trials=3, holdout=0.5, sizes=[10])
     found = judged(result, truth="new_items")[10]
     assert found["agreement"] is None
     assert found["reason"] == "no comparable pairs"
@@ -240,21 +238,23 @@ def test_identical_models_have_no_pairs_and_no_tau() -> None:
 
 
 def test_fewer_than_ten_targets_have_no_interval(data: Matrix) -> None:
-    few = judged(made.run(data, methods=["random"], trials=3, target_models=9))[10]
+    request = {"methods": ["random"], "trials": 3, "holdout": 0.5, "sizes": [10]}
+    few = judged(made.run(data.take(models=np.arange(9)), **request, target_models="all"))[10]
     assert few["interval"] is None
     assert few["agreement_interval"] is None
     assert few["interval_reason"] == "fewer than 10 target models"
-    enough = judged(made.run(data, methods=["random"], trials=3, target_models=10))[10]
+    enough = judged(made.run(data, **request, target_models=10))[10]
     assert enough["agreement_interval"][0] <= enough["agreement"] <= enough["agreement_interval"][1]
 
 
 def test_strict_ties_lower_agreement_by_half_the_tie_rate(data: Matrix) -> None:
-    request = {"methods": ["random"], "trials": 6, "sizes": [5]}
+    request = {"methods": ["random"], "trials": 6, "sizes": [5], "holdout": 0.5}
     default, paper = (judged(made.run(data, **request, paper_compat=flag))[5] for flag in (False, True))
     assert default["agreement_strict"] == paper["agreement_strict"] == paper["agreement"]
     assert default["agreement"] == pytest.approx(paper["agreement"] + paper["tie_rate"] / 2, abs=1e-9)
     assert default["mdad_paper"] == paper["mdad_paper"] == paper["mdad"]
-    assert default["mdad_isotonic"] == paper["mdad_isotonic"] == default["mdad"]
+    assert default["mdad_isotonic"] == paper["mdad_isotonic"]
+    assert paper["interval_reason"] == "the paper's rule has no standard error"
     assert [point["difference"] for point in paper["curve"]] == [
         point["difference"] for point in default["curve"]
     ]
@@ -344,6 +344,7 @@ def test_confidences_are_answers_and_correctness_the_truth() -> None:
         trials=20,
         sizes=[10],
         target_models=14,
+        holdout=0.5,
     )
     plain, confident = judged(result)[10], judged(result, "random (confidences)")[10]
     assert confident["tie_rate"] == 0
@@ -384,7 +385,8 @@ def test_a_group_is_always_judged_and_reported_apart(data: Matrix) -> None:
 
 
 def test_each_subtask_on_its_own(data: Matrix) -> None:
-    result = made.run(data, methods=["random"], by_subtask=True, trials=4, sizes=[5, 15, 40])
+    request = {"methods": ["random"], "trials": 4, "sizes": [5, 15, 40], "holdout": 0.5}
+    result = made.run(data, **request, by_subtask=True)
     assert [part["subtask"] for part in result["subtasks"]] == ["s0", "s1", "s2", "s3"]
     for part in result["subtasks"]:
         assert part["data"]["examples"] == 30
@@ -393,8 +395,7 @@ def test_each_subtask_on_its_own(data: Matrix) -> None:
         assert sizes == [5, 15]
         assert judged(part)[15]["agreement"] == 1
         assert "full benchmark" not in part["recommendation"]["sentence"]
-    assert result["recommendation"]["sentence"].startswith("Use the full benchmark")
-    whole = made.run(data, methods=["random"], trials=4, sizes=[5, 15, 40])
+    whole = made.run(data, **request)
     assert whole["methods"] == result["methods"]
 
 
@@ -412,14 +413,17 @@ def test_too_many_pairs_are_sampled_and_the_result_says_so(monkeypatch: pytest.M
 
 def test_no_float_noise_between_lines_that_must_be_equal(data: Matrix) -> None:
     # One example is one stratum's whole weight: random and stratified draw it alike.
-    result = made.run(data, methods=["random", "stratified"], trials=1, sizes=[60])
+    result = made.run(data, methods=["random", "stratified"], trials=1, sizes=[60], holdout=0.5)
     assert judged(result)[60] == judged(result, "stratified")[60]
 
 
 def test_progress_rises_to_one_and_can_stop_the_work(data: Matrix) -> None:
-    plan = made.plan_of(data, {"methods": ["random", "stratified"], "trials": 5})
+    plan = made.plan_of(
+        data, {"methods": ["random", "stratified"], "trials": 5, "holdout": 0.5, "sizes": [10]}
+    )
+    (part,) = mdad_job.parts(plan)
     seen: list[float] = []
-    mdad_job.run_part(data, plan, {"trials": [0, 5]}, seen.append)
+    mdad_job.run_part(data, plan, part, [], seen.append)
     assert seen == sorted(seen)
     assert seen[-1] == 1
 
@@ -428,11 +432,13 @@ def test_progress_rises_to_one_and_can_stop_the_work(data: Matrix) -> None:
             raise Stopped("asked to")
 
     with pytest.raises(Stopped):
-        mdad_job.run_part(data, plan, {"trials": [0, 5]}, stop)
+        mdad_job.run_part(data, plan, part, [], stop)
 
 
 def test_estimates_travel_as_bytes_unchanged(data: Matrix) -> None:
-    plan = made.plan_of(data, {"methods": ["random", "anchor_points"], "source_models": 3, "trials": 3})
+    plan = made.plan_of(
+        data, {"methods": ["random", "anchor_points"], "source_models": 3, "trials": 3, "holdout": 0.5}
+    )
     found = run_trials(plan, data, 0, 3, made.silent)
     again = Estimates.from_bytes(found.to_bytes())
     for name in ("targets", "same", "new", "scores", "overlap"):
@@ -442,7 +448,9 @@ def test_estimates_travel_as_bytes_unchanged(data: Matrix) -> None:
 
 
 def test_splits_are_disjoint_and_divide_each_subtask(data: Matrix) -> None:
-    plan = made.plan_of(data, {"source_models": 12, "target_models": 10, "group": ["m004", "m005"]})
+    plan = made.plan_of(
+        data, {"source_models": 12, "target_models": 10, "group": ["m004", "m005"], "holdout": 0.5}
+    )
     splitter = Splitter(plan, data)
     for trial in range(5):
         split = splitter.draw(trial)

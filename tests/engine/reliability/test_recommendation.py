@@ -32,26 +32,66 @@ def test_recommended_when_a_size_reaches_the_target() -> None:
     assert found["method"] == "random"
     assert found["fraction"] == found["size"] / 400
     assert found["mdad"] <= 0.05
-    assert (found["chosen_on"], found["reported_on"]) == ("even trials", "odd trials")
-    assert found["interval"][0] <= found["mdad"] <= found["interval"][1]
+    assert found["interval"][0] <= found["seed_interval"][0] <= found["mdad"]
+    assert found["mdad"] <= found["seed_interval"][1] <= found["interval"][1]
     assert str(found["size"]) in found["sentence"]
     assert found["exact_random"]["agreement"] > 0.5
     assert found["alternatives"][0]["method"] == "random"
 
 
-def test_reported_on_the_trials_that_did_not_choose() -> None:
-    data = made.matrix(made.answers(30, 200, spread=2))
-    request = {"methods": ["random"], "sizes": [40], "target_mdad": 0.2, "truth": "same_items"}
-    result = made.run(data, **request, trials=20)
+def test_the_size_is_found_to_the_example_and_is_the_first_within_the_target() -> None:
+    data = made.matrix(made.answers(40, 300))
+    found = made.run(data, methods=["random"], target_mdad=0.06)["recommendation"]
+    measured = made.run(
+        data, methods=["random"], target_mdad=0.06, sizes=list(range(found["size"] - 2, found["size"] + 3))
+    )
+    mdads = {entry["size"]: entry["same_items"]["mdad"] for entry in measured["exact_random"]}
+    first = min(n for n, mdad in mdads.items() if mdad <= 0.06)
+    assert abs(found["size"] - first) <= 1
+    assert found["size_interval"] == [found["size"]] * 2
+
+
+def test_the_default_target_is_one_and_a_half_resolutions_with_others_beside_it() -> None:
+    result = made.run(made.matrix(made.answers(30, 300)), methods=["random"])
     found = result["recommendation"]
-    whole = result["methods"][0]["sizes"][0]["same_items"]
-    assert found["agreement"] != whole["agreement"]
-    # Odd and even trials make up all of them: their mean agreement is the whole's.
-    assert abs(found["agreement"] - whole["agreement"]) < 0.03
+    assert found["target_is_default"]
+    assert found["target_mdad"] == pytest.approx(1.5 * found["resolution"], abs=1e-9)
+    notes = {entry["note"]: entry["target_mdad"] for entry in result["by_target"] if entry["note"]}
+    assert notes == {
+        f"{times:g} × resolution": pytest.approx(times * found["resolution"], abs=1e-9)
+        for times in (1.25, 1.5, 2)
+    }
+    assert {0.01, 0.02, 0.03, 0.05} <= {entry["target_mdad"] for entry in result["by_target"]}
+    assert "1.5 times that" in found["sentence"]
+
+
+def test_new_questions_need_more_than_the_resolution() -> None:
+    data = made.matrix(made.answers(30, 300))
+    drawn = made.run(data, methods=["random"], purpose="new_questions", target_mdad=0.1)
+    found = drawn["recommendation"]
+    assert found["status"] == "recommended"
+    assert 0 < found["other_purpose"]["mdad"] < found["mdad"] <= 0.1
+    assert found["mdad"] ** 2 == pytest.approx(
+        found["other_purpose"]["mdad"] ** 2 + found["resolution"] ** 2, rel=1e-3
+    )
+    below = found["resolution"] / 2
+    missed = made.run(data, methods=["random"], purpose="new_questions", target_mdad=below)["recommendation"]
+    assert missed["status"] == "target_missed"
+    assert "the benchmark itself cannot" in missed["sentence"]
+    assert missed["best_tested"]["mdad"] > below
+
+
+def test_a_missed_target_is_a_status_with_the_best_reached() -> None:
+    result = made.run(made.matrix(made.answers(30, 120)), methods=["random"], target_mdad=0.05, max_size=20)
+    found = result["recommendation"]
+    assert found["status"] == "target_missed"
+    assert found["size"] is None
+    assert found["best_tested"]["mdad"] > 0.05
+    assert found["sentence"].startswith("The target is missed: no size up to 20 ")
 
 
 def test_full_benchmark_when_no_size_reaches_the_target() -> None:
-    result = made.run(made.matrix(made.answers(30, 120)), methods=["random"], trials=10, target_mdad=0.001)
+    result = made.run(made.matrix(made.answers(30, 120)), methods=["random"], target_mdad=0.001)
     found = result["recommendation"]
     assert found["status"] == "use_full_benchmark"
     assert found["size"] is None
@@ -97,16 +137,28 @@ def test_where_every_method_was_skipped_nothing_is_said_to_have_been_measured() 
 
 def test_a_size_of_one_reads_well() -> None:
     data = made.matrix(made.answers(30, 200, spread=2))
-    found = made.run(data, methods=["random"], trials=3, sizes=[1], target_mdad=0.001)["recommendation"]
-    assert "the best, 1 example drawn at random" in found["sentence"]
+    found = made.run(data, methods=["random"], sizes=[1], target_mdad=0.3)["recommendation"]
+    assert "The best tested, 1 example drawn at random" in found["sentence"]
 
 
-def test_not_enough_models() -> None:
-    result = made.run(made.matrix(made.answers(8, 120)), methods=["random"], trials=5)
-    found = result["recommendation"]
-    assert found["status"] == "not_enough_models"
-    assert "4 target models" in found["sentence"]
-    assert any("at least 10" in caveat for caveat in found["caveats"])
+@pytest.mark.parametrize("models", [2, 3, 8])
+def test_few_models_get_the_size_that_their_disagreement_asks_for(models: int) -> None:
+    data = made.matrix(made.answers(models, 300, spread=2))
+    found = made.run(data, methods=["random"], target_mdad=0.1)["recommendation"]
+    assert (found["status"], found["method"]) == ("recommended", "random")
+    assert found["interval"] is None
+    rates = [np.mean(data.scores[i] != data.scores[j]) for i in range(models) for j in range(i)]
+    # m = z √((D − m²)/n (N − n)/(N − 1)), solved for n between the least and the most disagreement.
+    needed = [(0.8416**2 * (d - 0.01) / 0.01) for d in (min(rates), max(rates))]
+    low, high = (x / (1 + x / 300) for x in needed)
+    assert low * 0.95 - 1 <= found["size"] <= high * 1.05 + 1
+    assert any(f"{models} models are too few" in caveat for caveat in found["caveats"])
+
+
+def test_how_many_models_more_would_halve_the_interval() -> None:
+    found = made.run(made.matrix(made.answers(12, 120)), methods=["random"])["recommendation"]
+    assert found["more_models"] == 36
+    assert any("36 models more would halve the interval" in caveat for caveat in found["caveats"])
 
 
 def test_sizes_above_the_largest_wanted_are_not_recommended() -> None:
@@ -115,7 +167,7 @@ def test_sizes_above_the_largest_wanted_are_not_recommended() -> None:
     free = made.run(data, **request, target_mdad=0.05)["recommendation"]
     capped = made.run(data, **request, target_mdad=0.05, max_size=50)["recommendation"]
     assert free["size"] == 100
-    assert capped["status"] == "use_full_benchmark"
+    assert capped["status"] == "target_missed"
 
 
 def test_the_simplest_method_that_is_as_good_as_the_best() -> None:
@@ -130,11 +182,15 @@ def test_the_simplest_method_that_is_as_good_as_the_best() -> None:
     )
     assert result["recommendation"]["method"] == "random"
     assert any("Without subtasks" in caveat for caveat in result["recommendation"]["caveats"])
+    stratified, random = (made.line(result, name) for name in ("stratified", "random"))
+    assert stratified["same_as"] == "random"
+    assert random["sizes"] == stratified["sizes"]
 
 
 def test_random_is_enough_where_no_method_is_clearly_better() -> None:
     data = made.matrix(made.answers(30, 200), [f"s{j % 4}" for j in range(200)])
-    result = made.run(data, methods=["random", "stratified"], trials=10, sizes=[10, 50, 100])
+    request = {"methods": ["random", "stratified"], "trials": 10, "sizes": [10, 50, 100]}
+    result = made.run(data, **request, holdout=0.5)
     found = result["recommendation"]
     better = {
         entry["size"]
@@ -148,7 +204,7 @@ def test_random_is_enough_where_no_method_is_clearly_better() -> None:
 
 def test_differences_are_paired_with_the_best() -> None:
     data = made.matrix(made.answers(30, 200), [f"s{j % 4}" for j in range(200)])
-    result = made.run(data, methods=["random", "stratified"], trials=10, sizes=[10, 50])
+    result = made.run(data, methods=["random", "stratified"], trials=10, sizes=[10, 50], holdout=0.5)
     for entry in result["differences"]:
         cells = {
             m["label"]: next(s for s in m["sizes"] if s["size"] == entry["size"])[entry["truth"]]
@@ -170,7 +226,8 @@ def test_caveats_name_constant_examples_and_repeated_models() -> None:
     scores = made.answers(24, 100)
     scores[:, 7] = 1
     scores[3] = scores[4] = scores[5]
-    caveats = made.run(made.matrix(scores), methods=["random"], trials=3)["recommendation"]["caveats"]
+    found = made.run(made.matrix(scores), methods=["random"], trials=3, holdout=0.5)
+    caveats = found["recommendation"]["caveats"]
     constant = int((scores.min(axis=0) == scores.max(axis=0)).sum())
     have = "has" if constant == 1 else "have"
     assert any(f"{constant} of 100 examples {have} the same score" in caveat for caveat in caveats)

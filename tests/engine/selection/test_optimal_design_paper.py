@@ -38,8 +38,8 @@ def mdads(matrix, sources, seed):
         "seed": seed,
     }
     plan = mdad_plan(request, Outline.of(matrix))
-    blobs = [mdad_job.run_part(matrix, plan, part, lambda done: None) for part in mdad_job.parts(plan)]
-    sizes = mdad_job.assemble(matrix, plan, blobs, lambda done: None)["methods"][0]["sizes"]
+    pieces = mdad_job.run_all(matrix, plan, lambda done: None)
+    sizes = mdad_job.assemble(matrix, plan, pieces, lambda done: None)["methods"][0]["sizes"]
     return [[cell[truth]["mdad_paper"] for cell in sizes] for truth in ("same_items", "new_items")]
 
 

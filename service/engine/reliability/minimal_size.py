@@ -1,0 +1,132 @@
+"""The smallest size whose MDAD is within the target, with probability 0.8, however many methods compete.
+
+The size is the first n with log MDAD(n) + k · standard error ≤ log target, the error being that of
+the same experiment with other seeds (0 of a formula). One method alone needs k = Φ⁻¹(0.8). The best
+of K methods whose order is open looks better than it is; k = Φ⁻¹(1 − 0.2 / K) keeps the promise
+for any of them (Bonferroni).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import numpy as np
+from scipy.special import ndtri
+
+from service.engine.measures.size_curve import SizeCurve
+
+KEPT = 0.8
+"""Probability with which the MDAD of the recommended size is within the target."""
+OPEN = 2.0
+"""Paired standard errors within which the order of two methods is open."""
+SEEDS = float(ndtri(0.95))
+"""Half of a 90 % interval, in standard errors."""
+
+Key = TypeVar("Key", bound=Hashable)
+
+
+@dataclass(frozen=True, slots=True)
+class MinimalSize(Generic[Key]):
+    """The smallest size, the methods that reach the target at it, and those whose order is open.
+
+    Attributes
+    ----------
+    size : int
+    reaching : tuple
+        Methods within the target at this size, best first.
+    contenders : tuple
+        Methods not clearly behind the best at this size.
+    margin : float
+        k.
+    """
+
+    size: int
+    reaching: tuple[Key, ...]
+    contenders: tuple[Key, ...]
+    margin: float
+
+
+def margin(contenders: int) -> float:
+    """How many standard errors for so many methods."""
+    return float(ndtri(1 - (1 - KEPT) / max(contenders, 1)))
+
+
+def minimal_size(
+    curves: Mapping[Key, SizeCurve], target: float, most: int, *, listed: bool = False
+) -> MinimalSize[Key] | None:
+    """Find it; None where no method is within the target at any size up to `most`.
+
+    Parameters
+    ----------
+    curves : mapping
+        By method.
+    target : float
+        MDAD, as a fraction.
+    listed : bool
+        Only sizes measured count, not those between.
+    """
+    log_target = np.log(target) if target > 0 else -np.inf
+    contenders: tuple[Key, ...] = ()
+    while True:
+        k = margin(len(contenders))
+        sizes = {
+            key: size
+            for key, curve in curves.items()
+            if (size := smallest_size(curve, log_target, k, listed=listed)) is not None and size <= most
+        }
+        if not sizes:
+            return None
+        size = min(sizes.values())
+        best = min((key for key in sizes if sizes[key] == size), key=lambda key: value_at(curves[key], size))
+        rivals = tuple(key for key in curves if key == best or is_open(curves[key], curves[best], size))
+        if len(rivals) <= len(contenders):
+            break
+        contenders = rivals
+    reaching = [key for key in sizes if sizes[key] == size or within(curves[key], size, log_target, k)]
+    reaching.sort(key=lambda key: value_at(curves[key], size))
+    return MinimalSize(size, tuple(reaching), rivals, k)
+
+
+def value_at(curve: SizeCurve, size: int) -> float:
+    """Log MDAD at a size, +inf where it was not measured near it."""
+    if not curve.sizes[0] <= size <= curve.sizes[-1]:
+        return np.inf
+    return float(curve.at(np.array([size]))[0])
+
+
+def within(curve: SizeCurve, size: int, log_target: float, k: float) -> bool:
+    """Whether log MDAD + k standard errors is within the target at a size."""
+    if not curve.sizes[0] <= size <= curve.sizes[-1]:
+        return False
+    return bool(curve.at(np.array([size]), k * curve.errors().trials)[0] <= log_target + 1e-12)
+
+
+def is_open(curve: SizeCurve, best: SizeCurve, size: int, errors: float = OPEN) -> bool:
+    """Whether a method's MDAD at a size is less than so many paired standard errors above the best's."""
+    behind = value_at(curve, size) - value_at(best, size)
+    return behind < errors * paired_error(curve, best, size)
+
+
+def paired_error(one: SizeCurve, other: SizeCurve, size: int) -> float:
+    """Standard error over seeds of the difference of two log MDADs at one size."""
+    first, second = one.influence_at(size), other.influence_at(size)
+    if first.shape == second.shape:
+        return float(one.clusters.errors(first - second).trials)
+    return float(np.hypot(one.clusters.errors(first).trials, other.clusters.errors(second).trials))
+
+
+def smallest_size(curve: SizeCurve, log_target: float, k: float, *, listed: bool = False) -> int | None:
+    """First size whose log MDAD is k standard errors within the target; None where none measured is."""
+    return curve.first_within(log_target, k * curve.errors().trials, listed=listed)
+
+
+def seed_interval(
+    curve: SizeCurve, log_target: float, k: float, *, listed: bool = False
+) -> tuple[int | None, int | None]:
+    """Sizes that the same experiment with other seeds would give in 90 % of cases; None beyond those
+    measured.
+    """
+    low = smallest_size(curve, log_target, k - SEEDS, listed=listed)
+    return low, smallest_size(curve, log_target, k + SEEDS, listed=listed)
