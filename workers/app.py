@@ -16,9 +16,8 @@ from threadpoolctl import threadpool_limits
 from service.core import logging as logs
 from service.core import tracing
 from service.core.settings import get_settings
-from service.jobs import broker, notifier, webhook_delivery
+from service.jobs import broker, notifier
 from service.jobs import reconcile as reconciler
-from service.jobs.webhook_client import Outbound
 from service.store.database import make_engine, make_quick_engine
 from workers import run_part as worker
 from workers.memory import limit_memory
@@ -94,12 +93,6 @@ def work(task: Task[Any, Any], job_id: str, index: int) -> None:
     """Take one part of a job, if it is still to be had."""
     with broker.asked_by(task.request.headers or {}):
         worker.work(desk(), job_id, index)
-
-
-@app.task(name=broker.DELIVER)
-def deliver() -> None:
-    """Send what is in the outbox of webhooks."""
-    webhook_delivery.deliver_due(desk().engine, Outbound(allow_private=settings.webhook_private_addresses))
 
 
 @app.task(name=broker.RECONCILE)

@@ -164,9 +164,18 @@ def stop(process: subprocess.Popen[bytes], grace: float = 10.0) -> None:
 
 def start_worker(stack: Stack, data_dir: Path, processes: int) -> subprocess.Popen[bytes]:
     """Start a Celery worker with `processes` processes, and the scheduler of the reconciler."""
-    command = [sys.executable, "-m", "service.cli", "worker", "--processes", str(processes), "--beat"]
+    return _start(stack, data_dir, "worker", "--processes", str(processes), "--beat")
+
+
+def start_webhooks(stack: Stack, data_dir: Path) -> subprocess.Popen[bytes]:
+    """Start the process that delivers webhooks."""
+    return _start(stack, data_dir, "webhooks")
+
+
+def _start(stack: Stack, data_dir: Path, name: str, *options: str) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "service.cli", name, *options]
     env = {"DATABASE_URL": stack.database_url, "REDIS_URL": stack.redis_url}
-    return spawn(command, data_dir, log=data_dir / "worker.log", env=env)
+    return spawn(command, data_dir, log=data_dir / f"{name}.log", env=env)
 
 
 def sweep(data_dir: Path) -> None:

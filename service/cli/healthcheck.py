@@ -1,10 +1,14 @@
-"""`python -m service.cli.healthcheck api|worker|beat`: health checks of containers."""
+"""`python -m service.cli.healthcheck api|worker|webhooks|beat`: health checks of containers."""
 
 from __future__ import annotations
 
 import socket
 import sys
 from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from service.store.job_counts import JobCounts
 
 # Many times the reconciler's clock: a busy worker may take its time.
 RECENT_SECONDS = 60.0
@@ -30,6 +34,15 @@ def worker() -> bool:
 
 def beat() -> bool:
     """Whether the reconciler, which the scheduler calls, ran lately."""
+    return _counts().reconciled_ago_seconds < RECENT_SECONDS
+
+
+def webhooks() -> bool:
+    """Whether no message waits that could have been sent long ago."""
+    return _counts().oldest_delivery_seconds < RECENT_SECONDS
+
+
+def _counts() -> JobCounts:
     from service.core.settings import get_settings
     from service.store import job_counts
     from service.store.database import make_engine
@@ -37,12 +50,12 @@ def beat() -> bool:
     engine = make_engine(get_settings().database_url, pool_size=1, application="tastetest-probe")
     try:
         with engine.begin() as conn:
-            return job_counts.take(conn).reconciled_ago_seconds < RECENT_SECONDS
+            return job_counts.take(conn)
     finally:
         engine.dispose()
 
 
-PROBES: dict[str, Callable[..., bool]] = {"api": api, "worker": worker, "beat": beat}
+PROBES: dict[str, Callable[..., bool]] = {"api": api, "worker": worker, "webhooks": webhooks, "beat": beat}
 
 
 def main(arguments: list[str]) -> int:

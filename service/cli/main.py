@@ -1,4 +1,6 @@
-"""The command line: `tastetest serve | worker | beat | migrate | keys | demo | openapi | push | gate`."""
+"""The command line: `tastetest serve | worker | beat | webhooks | migrate | keys | demo | openapi`,
+`tastetest push | gate`.
+"""
 
 from __future__ import annotations
 
@@ -70,6 +72,14 @@ def worker(processes: int, beat: bool, queues: str | None) -> None:
 def beat() -> None:
     """Schedule the reconciler, which finds what lost workers left behind."""
     _celery(["beat", "--loglevel", "WARNING", "--schedule", _schedule(), "--pidfile", ""])
+
+
+@main.command()
+def webhooks() -> None:
+    """Deliver the webhooks of the service at DATABASE_URL; in a process of its own, which holds no worker."""
+    from service.cli.webhooks import run
+
+    run()
 
 
 @main.command()

@@ -130,17 +130,25 @@ def _workers(settings: Settings, data_dir: Path, processes: int) -> Iterator[Non
         yield
         return
     data_dir.mkdir(parents=True, exist_ok=True)
+    folder = data_dir.resolve()
     stack = default_stack.Stack(settings.database_url, settings.redis_url)
-    supervisor = Supervisor(lambda: default_stack.start_worker(stack, data_dir.resolve(), processes), _end)
+    supervisors = {
+        "worker": Supervisor(lambda: default_stack.start_worker(stack, folder, processes), _end),
+        "webhooks": Supervisor(lambda: default_stack.start_webhooks(stack, folder), _end),
+    }
     try:
         yield
     finally:
-        supervisor.stop()
-        if supervisor.gave_up:
-            log = (data_dir / "worker.log").read_text(errors="replace").splitlines()
-            raise click.ClickException(
-                "\n".join(["The worker does not start. The end of its log:", *log[-8:]])
-            )
+        for supervisor in supervisors.values():
+            supervisor.stop()
+        for name, supervisor in supervisors.items():
+            if supervisor.gave_up:
+                raise click.ClickException(_why(name, data_dir))
+
+
+def _why(name: str, data_dir: Path) -> str:
+    log = (data_dir / f"{name}.log").read_text(errors="replace").splitlines()
+    return "\n".join([f"The process `{name}` does not start. The end of its log:", *log[-8:]])
 
 
 def _end() -> None:

@@ -71,6 +71,13 @@ class Settings(BaseSettings):
     keep_revisions_days: Annotated[float, Field(gt=0)] | None = 90.0
     keep_selections_days: Annotated[float, Field(gt=0)] | None = None
     webhook_private_addresses: bool = False
+    # Comma-separated; empty allows every port.
+    webhook_ports: Annotated[str, Field(pattern=r"^(\s*\d{1,5}\s*(,|$))*$")] = "80,443,8443"
+    webhook_proxy: str = ""
+    # In a row: then nothing is sent to the address until somebody resumes it.
+    webhook_failures: Positive = 30
+    # Of one workspace.
+    max_webhooks: Positive = 20
     webhook_overlap_hours: Annotated[float, Field(ge=0)] = 24.0
     stop_seconds: Annotated[float, Field(gt=0)] = 30.0
     shutdown_grace_seconds: Annotated[float, Field(ge=0)] = 5.0

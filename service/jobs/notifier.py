@@ -36,10 +36,6 @@ class WorkerNotifier:
         """
         return self._send(broker.WORK, broker.MORE if index else broker.FIRST, job_id, index)
 
-    def notify_deliveries(self) -> bool:
-        """Ask some worker to deliver what is in the outbox."""
-        return self._send(broker.DELIVER, broker.CONTROL)
-
     def _send(self, task: str, queue: str, *args: str | int) -> bool:
         try:
             try:

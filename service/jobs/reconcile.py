@@ -11,7 +11,7 @@ from sqlalchemy import Engine
 from service.core.settings import Settings
 from service.jobs import lifecycle, maintenance
 from service.jobs.notifier import WorkerNotifier
-from service.store import maintenance_state, parts, webhooks
+from service.store import maintenance_state, parts
 from service.store.database import try_lock
 from service.store.parts import PartKey
 
@@ -46,12 +46,9 @@ def reconcile(engine: Engine, notifier: WorkerNotifier, settings: Settings) -> R
             older = timedelta(seconds=settings.requeue_seconds)
             unheard = parts.missed_notifications(conn, older=older, limit=limit)
             maintenance_state.count(conn, expired=len(lost), rung=len(unheard))
-            mail = webhooks.any_due(conn)
         maintenance.run_due_maintenance(engine, settings)
     # Outside the lock: a frozen broker takes its time.
     notifier.notify_all(unheard)
-    if mail:
-        notifier.notify_deliveries()
     return ReconcileReport(expired=len(lost), rung=len(unheard))
 
 

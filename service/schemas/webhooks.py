@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Literal
 
 from pydantic import Field
 
@@ -12,7 +13,7 @@ from service.schemas.base import RequestModel, ResponseModel
 class WebhookRequest(RequestModel):
     """Where to tell of the end of jobs."""
 
-    url: str = Field(max_length=2000, description="http:// or https://; answered 2xx within five seconds.")
+    url: str = Field(max_length=2000, description="http:// or https://; answered 2xx within ten seconds.")
 
 
 class WebhookView(ResponseModel):
@@ -21,6 +22,12 @@ class WebhookView(ResponseModel):
     id: str = Field(description="Id of the webhook.")
     url: str = Field(description="The address that messages are sent to.")
     created_at: datetime = Field(description="When it was registered.")
+    state: Literal["active", "failing", "paused"] = Field(
+        description="`failing` since the last attempt failed; `paused` after many failures in a row: messages"
+        " wait until `POST /webhooks/{webhook_id}/resume`."
+    )
+    failures: int = Field(description="Attempts that failed since the last that was answered 2xx.")
+    paused_at: datetime | None = Field(description="Since when nothing is sent.")
 
 
 class WebhookSecret(WebhookView):

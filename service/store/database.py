@@ -55,3 +55,8 @@ def _options(session: dict[str, str]) -> str:
 def try_lock(conn: Connection, name: str) -> bool:
     """Take an advisory lock until the transaction ends; False when somebody holds it."""
     return bool(conn.scalar(select(func.pg_try_advisory_xact_lock(func.hashtextextended(name, 0)))))
+
+
+def lock(conn: Connection, name: str) -> None:
+    """Wait for an advisory lock and keep it until the transaction ends."""
+    conn.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(name, 0))))

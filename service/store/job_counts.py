@@ -9,7 +9,7 @@ from sqlalchemy import Connection, func, select
 
 from service.store import maintenance_state, tables
 from service.store.maintenance_state import MaintenanceState
-from service.store.tables import jobs, parts
+from service.store.tables import deliveries, jobs, parts, webhooks
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +28,11 @@ class JobCounts:
         Attempts that failed or whose worker was lost, of all jobs still kept.
     reconciled_ago_seconds : float
         Since a reconciler last ran; infinite when none ever has.
+    webhooks_paused : int
+        Webhooks nothing is sent to after many failures.
+    oldest_delivery_seconds : float
+        How long the message that waits longest could have been sent to a webhook that takes any; 0 when
+        none waits.
     upkeep : MaintenanceState
         What the reconcilers did and found.
     """
@@ -37,6 +42,8 @@ class JobCounts:
     oldest_queued_seconds: float
     failures: int
     reconciled_ago_seconds: float
+    webhooks_paused: int
+    oldest_delivery_seconds: float
     upkeep: MaintenanceState
 
 
@@ -54,5 +61,16 @@ def take(conn: Connection) -> JobCounts:
         oldest_queued_seconds=max(float(oldest or 0), 0.0),
         failures=conn.scalar(select(func.coalesce(func.sum(p.failures), 0))) or 0,
         reconciled_ago_seconds=inf if ago is None else max(float(ago), 0.0),
+        webhooks_paused=conn.scalar(select(func.count()).where(webhooks.c.paused_at.is_not(None))) or 0,
+        oldest_delivery_seconds=_oldest_delivery(conn),
         upkeep=maintenance_state.read(conn),
     )
+
+
+def _oldest_delivery(conn: Connection) -> float:
+    d, w = deliveries.c, webhooks.c
+    waits = (d.delivered_at.is_(None), d.given_up_at.is_(None), d.available_at <= func.now())
+    # A webhook that failed lately rests: what waits for it waits for the receiver.
+    query = select(func.extract("epoch", func.now() - func.min(d.available_at)))
+    found = conn.scalar(query.select_from(deliveries.join(webhooks)).where(*waits, w.failures == 0))
+    return max(float(found or 0), 0.0)

@@ -37,7 +37,7 @@ SELECT gen_random_uuid(), w.id, j.id, json_build_object(
     'data', json_build_object(
         'id', j.id, 'kind', j.kind, 'status', j.status, 'matrix_id', j.matrix_id, 'revision', j.revision,
         'error', j.error, 'result', CASE WHEN j.status = 'succeeded' THEN '/jobs/' || j.id || '/result' END)
-)::text, 0, now(), now()
+)::text, 0, CASE WHEN w.paused_at IS NULL THEN now() ELSE 'infinity' END, now()
 FROM ended AS j JOIN webhooks AS w ON w.workspace = j.workspace
 """)
 

@@ -222,11 +222,21 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class WebhookRecord:
-    """An address that is told of the end of jobs; its secret stays in the store."""
+    """An address that is told of the end of jobs; its secret stays in the store.
+
+    Attributes
+    ----------
+    failures : int
+        Attempts that failed since the last that succeeded.
+    paused_at : datetime, optional
+        Since when nothing is sent, because of these failures.
+    """
 
     id: str
     url: str
     created_at: datetime
+    failures: int
+    paused_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,6 +260,7 @@ class DueDelivery:
     """
 
     id: str
+    webhook_id: str
     url: str
     body: str
     attempt: int

@@ -295,6 +295,11 @@ webhooks = Table(
     Column("previous_until", Moment),
     Column("created_at", Moment, nullable=False),
     _workspace(),
+    # In a row, over all messages; what succeeds ends the row.
+    Column("failures", Integer, nullable=False, server_default="0"),
+    Column("sending_until", Moment),
+    Column("resting_until", Moment),
+    Column("paused_at", Moment),
     CheckConstraint("(previous_secret IS NULL) = (previous_until IS NULL)", name="rotation"),
 )
 

@@ -52,12 +52,13 @@ def started(name: str, environment: dict[str, str], **replaced: str) -> Iterator
 
 
 def test_the_composed_service_runs_a_job(environment: dict[str, str]) -> None:
-    assert set(OURS) == {"migrate", "api", "worker", "beat"}
+    assert set(OURS) == {"migrate", "api", "worker", "webhooks", "beat"}
     with started("migrate", environment) as migrate:
         assert migrate.wait(60) == 0
     with (
         started("beat", environment),
         started("worker", environment),
+        started("webhooks", environment),
         # The port is the machine's in a container; here a free one is asked for.
         started("api", environment, **{"8000": "0"}) as api,
     ):
@@ -70,7 +71,9 @@ def test_the_composed_service_runs_a_job(environment: dict[str, str]) -> None:
             body = {"matrix_id": matrix["id"], "methods": ["random"], "sizes": [4], "trials": 5}
             assert json.loads(result(client, client.post("/mdad", json=body)))["methods"]
         here = {"http://127.0.0.1:8000": address}
-        assert all(becomes_healthy(name, environment, **here) for name in ("api", "worker", "beat"))
+        assert all(
+            becomes_healthy(name, environment, **here) for name in ("api", "worker", "webhooks", "beat")
+        )
     assert probe("api", environment, **here).wait(60) == 1
 
 

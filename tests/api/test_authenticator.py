@@ -24,7 +24,9 @@ from tests.api.conftest import answering
 from tests.api.doors import UNKNOWN, Operation, Request, ask, bearing, locked, make, operations, statements
 from tests.api.test_http import problem
 
-ANYTHING = dict.fromkeys(("matrix_id", "job_id", "selection_id", "webhook_id", "model", "name"), UNKNOWN)
+ANYTHING = dict.fromkeys(
+    ("matrix_id", "job_id", "selection_id", "webhook_id", "delivery_id", "model", "name"), UNKNOWN
+)
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +67,7 @@ def test_reading_writing_and_the_rest_have_their_scopes() -> None:
         *(name for name in found if "webhook" in name),
         "list_deliveries",
         "rotate_secret",
+        "redeliver",
     }
     for operation in operations():
         if operation.scope == "read":

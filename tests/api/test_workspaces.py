@@ -19,7 +19,11 @@ Ids = dict[str, str]
 @pytest.fixture(scope="module")
 def settings(postgres_url: str, redis_url: str) -> Settings:
     return Settings(
-        database_url=postgres_url, redis_url=redis_url, auth="required", webhook_private_addresses=True
+        database_url=postgres_url,
+        redis_url=redis_url,
+        auth="required",
+        webhook_private_addresses=True,
+        max_webhooks=1000,
     )
 
 
@@ -58,15 +62,17 @@ def everything(api: httpx.Client, db: sa.Engine, settings: Settings, first: str)
     api.headers.update(bearing(first))
     try:
         matrix = api.post("/matrices", json=TINY).json()["id"]
-        webhook = api.post("/webhooks", json={"url": "http://127.0.0.1:9/"}).json()["id"]
+        webhook = api.post("/webhooks", json={"url": f"http://127.0.0.1/{seed}"}).json()["id"]
         select = {"matrix_id": matrix, "method": "random", "size": 2, "seed": seed}
         selection = worker.result(api, "/select", select)["selection_id"]
         mdad = {"matrix_id": matrix, "methods": ["random"], "sizes": [2], "trials": 2, "seed": seed}
         worker.result(api, "/mdad", mdad)
         job = api.post("/mdad", json=mdad).json()["id"]
+        delivery = api.get(f"/webhooks/{webhook}/deliveries").json()["items"][0]["id"]
     finally:
         del api.headers["Authorization"]
-    return {"matrix_id": matrix, "webhook_id": webhook, "selection_id": selection, "job_id": job} | NAMES
+    ids = {"matrix_id": matrix, "webhook_id": webhook, "delivery_id": delivery}
+    return ids | {"selection_id": selection, "job_id": job} | NAMES
 
 
 SEEDS = iter(range(1000))
@@ -93,7 +99,7 @@ BODIES: dict[str, Callable[[Ids], Request]] = {
     "measure_power": lambda ids: Request(
         sent={"json": {"matrix_id": ids["matrix_id"], "difference": 0.1, "models": ["a", "b"]}}
     ),
-    "create_webhook": lambda ids: Request(sent={"json": {"url": "http://127.0.0.1:9/"}}),
+    "create_webhook": lambda ids: Request(sent={"json": {"url": "http://127.0.0.1/other"}}),
 }
 # Operations that name nobody's id: what they tell must hold nothing of the first workspace's.
 OF_NOBODY = {
@@ -175,7 +181,7 @@ def test_equal_requests_of_two_workspaces_are_two(
 def test_only_the_workspaces_own_webhooks_are_told(
     api: httpx.Client, db: sa.Engine, second: str, ids: Ids
 ) -> None:
-    theirs = api.post("/webhooks", json={"url": "http://127.0.0.1:9/"}, headers=bearing(second)).json()["id"]
+    theirs = api.post("/webhooks", json={"url": "http://127.0.0.1/"}, headers=bearing(second)).json()["id"]
     with db.connect() as conn:
         told = sa.text("SELECT count(*) FROM deliveries WHERE webhook_id = :id")
         assert conn.scalar(told, {"id": theirs}) == 0

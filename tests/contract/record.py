@@ -131,6 +131,9 @@ def _good(api: httpx.Client, worker: Worker) -> None:
     for path in ("", f"/{webhook}", f"/{webhook}/deliveries"):
         api.get(f"/webhooks{path}")
     api.post(f"/webhooks/{webhook}/rotate")
+    api.post(f"/webhooks/{webhook}/resume")
+    (delivery, *_) = api.get(f"/webhooks/{webhook}/deliveries").json()["items"]
+    api.post(f"/webhooks/{webhook}/deliveries/{delivery['id']}/redeliver")
 
 
 def _refused(api: httpx.Client) -> None:

@@ -73,9 +73,6 @@ class Silent(WorkerNotifier):
         self.rung.append((job_id, index))
         return True
 
-    def notify_deliveries(self) -> bool:
-        return True
-
     def waiting(self) -> int:
         return 0
 

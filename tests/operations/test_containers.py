@@ -45,7 +45,7 @@ def memory(service: dict[str, Any]) -> int:
 def test_the_compose_file_follows_the_specification() -> None:
     made = PyCompose.from_yaml(yaml.safe_dump(COMPOSE))
     made.validate()
-    assert set(made.service_names()) == {"postgres", "redis", "migrate", "api", "worker", "beat"}
+    assert set(made.service_names()) == {"postgres", "redis", "migrate", "api", "worker", "webhooks", "beat"}
 
 
 @pytest.mark.parametrize("name", SERVICES)

@@ -76,6 +76,12 @@ PROOF = {
     "webhook_private_addresses": (
         "api/routes/test_webhooks.py::test_private_addresses_are_refused_unless_allowed"
     ),
+    "webhook_ports": "jobs/test_outbound_addresses.py::test_only_the_configured_ports_are_sent_to",
+    "webhook_proxy": "jobs/test_outbound_addresses.py::test_messages_go_through_the_proxy",
+    "webhook_failures": (
+        "jobs/test_webhook_delivery.py::test_an_address_that_keeps_failing_is_paused_until_it_is_resumed"
+    ),
+    "max_webhooks": "api/routes/test_webhooks.py::test_no_address_twice_and_no_more_than_so_many",
     "webhook_overlap_hours": HERE + "test_a_replaced_secret_signs_for_as_long_as_set",
     "stop_seconds": "faults/test_workers.py::test_a_computation_that_does_not_listen_holds_no_worker",
     "shutdown_grace_seconds": HERE + "test_the_scheduler_and_workers_keep_their_times",

@@ -266,7 +266,9 @@ def test_a_redirect_leads_nowhere() -> None:
 
         thread = threading.Thread(target=serve)
         thread.start()
-        said = Outbound(allow_private=True).post(f"http://127.0.0.1:{first.getsockname()[1]}/", {}, b"{}")
+        said = Outbound(allow_private=True, ports=()).post(
+            f"http://127.0.0.1:{first.getsockname()[1]}/", {}, b"{}"
+        )
         thread.join()
         assert said == "answered 307"
         second.settimeout(0.05)

@@ -7,7 +7,7 @@ from typing import Any
 OF_MATRIX = ("get_matrix", "list_models", "get_matrix_page", "put_model", "delete_matrix")
 OF_JOB = ("get_job", "get_result", "get_report", "job_events", "cancel_job")
 OF_SELECTION = ("export_selection", "estimate", "list_scores", "get_drift", "delete_selection")
-OF_WEBHOOK = ("get_webhook", "list_deliveries", "rotate_secret", "delete_webhook")
+OF_WEBHOOK = ("get_webhook", "list_deliveries", "rotate_secret", "resume_webhook", "delete_webhook")
 MATRIX = {"matrix_id": "$response.body#/id"}
 JOB = {"job_id": "$response.body#/id"}
 SELECTION = {"selection_id": "$response.body#/selection_id"}
@@ -23,6 +23,7 @@ LINKS: dict[str, tuple[str, dict[str, dict[str, str]]]] = {
     "cancel_job": ("202", dict.fromkeys(OF_JOB[:1], JOB)),
     "get_result": ("200", dict.fromkeys(("get_selection", "export_selection"), SELECTION)),
     "get_selection": ("200", dict.fromkeys(OF_SELECTION, SELECTION)),
+    "redeliver": ("202", {"list_deliveries": {"webhook_id": "$request.path.webhook_id"}}),
     "create_webhook": ("201", dict.fromkeys(OF_WEBHOOK, WEBHOOK)),
 }
 # Bodies of the work that can be asked for on a matrix just made.

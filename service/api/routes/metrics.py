@@ -68,6 +68,16 @@ class _Jobs(Collector):
             "Since the reconciler last ran.",
             value=self._census.reconciled_ago_seconds,
         )
+        yield GaugeMetricFamily(
+            "tastetest_webhooks_paused",
+            "Webhooks that nothing is sent to after many failures.",
+            value=self._census.webhooks_paused,
+        )
+        yield GaugeMetricFamily(
+            "tastetest_oldest_delivery_seconds",
+            "How long the message has waited that waits longest for a webhook that takes messages.",
+            value=self._census.oldest_delivery_seconds,
+        )
         kept = self._census.upkeep
         yield CounterMetricFamily(
             "tastetest_leases_expired", "Attempts whose worker was lost.", value=kept.leases_expired

@@ -10,9 +10,10 @@ from fastapi import APIRouter, Body, Path, Response
 from service.api.context import ContextDep
 from service.api.parameters import Cursor, Limit
 from service.api.route_classes import AdminRoute
-from service.core.errors import FieldError, InvalidRequest
-from service.jobs.webhook_client import Outbound, RefusedAddress
-from service.jobs.webhook_delivery import new_secret
+from service.core.errors import Conflict, FieldError, InvalidRequest
+from service.jobs.outbound_addresses import Refused
+from service.jobs.webhook_client import Outbound
+from service.jobs.webhook_delivery import new_secret, register
 from service.schemas.problems import refusals
 from service.schemas.webhooks import (
     DeliveryList,
@@ -29,8 +30,10 @@ router = APIRouter(prefix="/webhooks", tags=["webhooks"], route_class=AdminRoute
 
 WebhookId = Annotated[str, Path(description="From the answer to `POST /webhooks`.")]
 
+DeliveryId = Annotated[str, Path(description="From `GET /webhooks/{webhook_id}/deliveries`.")]
 
-@router.post("", status_code=201, responses=refusals(413, 415))
+
+@router.post("", status_code=201, responses=refusals(409, 413, 415))
 def create_webhook(
     ask: Annotated[WebhookRequest, Body(examples=[{"url": "https://ci.example.org/hooks/tastetest"}])],
     response: Response,
@@ -38,16 +41,16 @@ def create_webhook(
 ) -> WebhookSecret:
     """Have an address told when a job succeeds, fails or is cancelled.
 
-    Messages are signed as standardwebhooks.com says, and sent again for a day and a half until they
-    are answered 2xx; `webhook-id` stays the same. The secret is shown this once.
+    Messages are signed as standardwebhooks.com says, one at a time, and sent again for a day and a half
+    until they are answered 2xx; `webhook-id` stays the same. After many failures in a row the webhook is
+    paused. A workspace has at most 20, each with an address of its own. The secret is shown this once.
     """
     try:
-        Outbound(allow_private=context.settings.webhook_private_addresses).check(ask.url)
-    except RefusedAddress as refusal:
+        Outbound.of(context.settings).check(ask.url)
+    except Refused as refusal:
         raise InvalidRequest(f"/url: {refusal}", [FieldError("/url", "refused", str(refusal))]) from None
     secret = new_secret()
-    with context.engine.begin() as conn:
-        record = webhooks.add(conn, url=ask.url, secret=secret)
+    record = register(context.engine, url=ask.url, secret=secret, most=context.settings.max_webhooks)
     response.headers["Location"] = f"/webhooks/{record.id}"
     return WebhookSecret(**_fields(record), secret=secret)
 
@@ -88,6 +91,24 @@ def rotate_secret(webhook_id: WebhookId, context: ContextDep) -> WebhookSecret:
     return WebhookSecret(**_fields(record), secret=secret)
 
 
+@router.post("/{webhook_id}/resume", responses=refusals(404))
+def resume_webhook(webhook_id: WebhookId, context: ContextDep) -> WebhookView:
+    """Send to a paused webhook again, beginning at once with the messages that waited meanwhile."""
+    with context.engine.begin() as conn:
+        return WebhookView(**_fields(webhooks.resume(conn, webhook_id)))
+
+
+@router.post(
+    "/{webhook_id}/deliveries/{delivery_id}/redeliver", status_code=202, responses=refusals(404, 409)
+)
+def redeliver(webhook_id: WebhookId, delivery_id: DeliveryId, context: ContextDep) -> DeliveryView:
+    """Send a message once more, with the same `webhook-id`, whether it was delivered or given up."""
+    with context.engine.begin() as conn:
+        if webhooks.get(conn, webhook_id).paused_at is not None:
+            raise Conflict("The webhook is paused; `POST /webhooks/{webhook_id}/resume` comes first.")
+        return _delivery(webhooks.redeliver(conn, webhook_id, delivery_id))
+
+
 @router.delete("/{webhook_id}", status_code=204, response_class=Response, responses=refusals(404))
 def delete_webhook(webhook_id: WebhookId, context: ContextDep) -> None:
     """Forget an address, with what was still to be told it."""
@@ -96,7 +117,15 @@ def delete_webhook(webhook_id: WebhookId, context: ContextDep) -> None:
 
 
 def _fields(record: WebhookRecord) -> dict[str, Any]:
-    return {"id": record.id, "url": record.url, "created_at": record.created_at}
+    state = "paused" if record.paused_at else "failing" if record.failures else "active"
+    return {
+        "id": record.id,
+        "url": record.url,
+        "created_at": record.created_at,
+        "state": state,
+        "failures": record.failures,
+        "paused_at": record.paused_at,
+    }
 
 
 def _delivery(record: DeliveryRecord) -> DeliveryView:
