@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 from alembic import command
@@ -10,6 +11,7 @@ from sqlalchemy import Connection, create_engine, text
 
 # Any fixed number will do; starters that migrate the same database queue on it.
 _ADVISORY_LOCK = 7_355_608
+_POLL_SECONDS = 0.1
 
 
 def config(url: str | None = None, connection: Connection | None = None) -> Config:
@@ -28,9 +30,7 @@ def upgrade(url: str, revision: str = "head") -> None:
     engine = create_engine(url, connect_args={"connect_timeout": 5})
     try:
         with engine.connect() as guard:
-            guard.execute(text("SELECT pg_advisory_lock(:key)"), {"key": _ADVISORY_LOCK})
-            # The guard's own transaction must not keep an old snapshot while others change the schema.
-            guard.commit()
+            _wait_for_turn(guard)
             try:
                 with engine.connect() as connection:
                     command.upgrade(config(connection=connection), revision)
@@ -39,3 +39,13 @@ def upgrade(url: str, revision: str = "head") -> None:
                 guard.commit()
     finally:
         engine.dispose()
+
+
+def _wait_for_turn(guard: Connection) -> None:
+    """Take the lock, asking again and again: a statement that waited inside the database would keep a
+    snapshot, and whoever builds an index concurrently waits for every older snapshot.
+    """
+    while not guard.scalar(text("SELECT pg_try_advisory_lock(:key)"), {"key": _ADVISORY_LOCK}):
+        guard.rollback()
+        time.sleep(_POLL_SECONDS)
+    guard.commit()

@@ -16,13 +16,15 @@ from threadpoolctl import threadpool_limits
 from service.core import logging as logs
 from service.core import tracing
 from service.core.settings import get_settings
-from service.jobs import broker, notifier
+from service.jobs import broker, maintenance, notifier
 from service.jobs import reconcile as reconciler
 from service.store.database import make_engine, make_quick_engine
 from workers import run_part as worker
 from workers.memory import limit_memory
 
 WORKER = "tastetest-worker"
+# How often it is looked whether a task is due; each has a time of its own.
+MAINTAIN_SECONDS = 15.0
 
 logs.configure()
 settings = get_settings()
@@ -44,7 +46,12 @@ app.conf.update(
             "task": broker.RECONCILE,
             "schedule": settings.reconcile_seconds,
             "options": {"queue": broker.CONTROL, "expires": 60},
-        }
+        },
+        "maintain": {
+            "task": broker.MAINTAIN,
+            "schedule": MAINTAIN_SECONDS,
+            "options": {"queue": broker.CONTROL, "expires": MAINTAIN_SECONDS},
+        },
     },
 )
 
@@ -99,3 +106,9 @@ def work(task: Task[Any, Any], job_id: str, index: int) -> None:
 def reconcile() -> None:
     """Put right what died."""
     reconciler.reconcile(desk().engine, desk().notifier, settings)
+
+
+@app.task(name=broker.MAINTAIN)
+def maintain() -> None:
+    """Check the invariants and delete what is old, when it is time."""
+    maintenance.run_due_maintenance(desk().engine, settings)

@@ -6,6 +6,8 @@ import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects import postgresql
 
+from migrations import online
+
 revision = "0005"
 down_revision = "0004"
 branch_labels = None
@@ -13,6 +15,8 @@ depends_on = None
 
 
 def upgrade() -> None:
+    # In a transaction of its own, so that this can be done again when the index could not be built.
+    op.execute("DROP TABLE IF EXISTS upkeep")
     op.create_table(
         "upkeep",
         sa.Column("id", sa.Integer(), nullable=False),
@@ -26,11 +30,9 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_upkeep")),
     )
     op.execute("INSERT INTO upkeep (id, leases_expired, rings_repeated, violations) VALUES (1, 0, 0, '{}')")
-    op.create_index(
-        "ix_jobs_finished_at", "jobs", ["finished_at"], postgresql_where=sa.text("finished_at IS NOT NULL")
-    )
+    online.create_index("ix_jobs_finished_at", "jobs", ["finished_at"], where="finished_at IS NOT NULL")
 
 
 def downgrade() -> None:
-    op.drop_index("ix_jobs_finished_at", table_name="jobs")
     op.drop_table("upkeep")
+    op.drop_index("ix_jobs_finished_at", table_name="jobs")

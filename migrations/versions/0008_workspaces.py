@@ -10,6 +10,8 @@ import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects import postgresql
 
+from migrations import online
+
 revision = "0008"
 down_revision = "0007"
 branch_labels = None
@@ -20,7 +22,7 @@ ON_MATRICES = ("jobs", "selections")
 LISTED = ("matrices", "jobs", "selections")
 
 GUARD = """
-CREATE FUNCTION guard_workspace() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION guard_workspace() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     RAISE EXCEPTION '% %: stays in its workspace', TG_TABLE_NAME, OLD.id USING ERRCODE = 'check_violation';
 END $$
@@ -37,14 +39,16 @@ UPDATE matrices m SET stored_bytes = octet_length(m.examples) + octet_length(m.s
 
 
 def upgrade() -> None:
+    """In steps that can be done again: those on large tables are no transaction with the rest."""
     op.create_table(
         "workspaces",
         sa.Column("name", sa.Text(), nullable=False),
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
         sa.CheckConstraint("name ~ '^[a-z0-9][a-z0-9-]{0,62}$'", name=op.f("ck_workspaces_name")),
         sa.PrimaryKeyConstraint("name", name=op.f("pk_workspaces")),
+        if_not_exists=True,
     )
-    op.execute("INSERT INTO workspaces VALUES ('default', now())")
+    op.execute("INSERT INTO workspaces VALUES ('default', now()) ON CONFLICT DO NOTHING")
     op.create_table(
         "api_keys",
         sa.Column("id", sa.Text(), nullable=False),
@@ -62,40 +66,47 @@ def upgrade() -> None:
         ),
         sa.ForeignKeyConstraint(["workspace"], ["workspaces.name"], name=op.f("fk_api_keys_workspace")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_api_keys")),
+        if_not_exists=True,
     )
     for table in ROOTS:
-        op.add_column(table, sa.Column("workspace", sa.Text(), server_default="default", nullable=False))
-        op.create_foreign_key(op.f(f"fk_{table}_workspace"), table, "workspaces", ["workspace"], ["name"])
-    for table in LISTED:
-        op.create_index(f"ix_{table}_workspace_id", table, ["workspace", "id"])
+        # A constant default is written to no row.
+        column = sa.Column("workspace", sa.Text(), server_default="default", nullable=False)
+        op.add_column(table, column, if_not_exists=True)
     op.drop_constraint("pk_idempotency_keys", "idempotency_keys")
     op.create_primary_key(op.f("pk_idempotency_keys"), "idempotency_keys", ["workspace", "key"])
-    op.add_column("matrices", sa.Column("stored_bytes", sa.BigInteger(), server_default="0", nullable=False))
+    stored = sa.Column("stored_bytes", sa.BigInteger(), server_default="0", nullable=False)
+    op.add_column("matrices", stored, if_not_exists=True)
     op.execute(STORED)
+    op.execute("ALTER TABLE matrices DROP CONSTRAINT IF EXISTS uq_matrices_id_workspace CASCADE")
+    op.create_unique_constraint(op.f("uq_matrices_id_workspace"), "matrices", ["id", "workspace"])
+    for table in ROOTS:
+        online.add_foreign_key(f"fk_{table}_workspace", table, ["workspace"], "workspaces", ["name"])
+    for table in LISTED:
+        online.create_index(f"ix_{table}_workspace_id", table, ["workspace", "id"])
     _keep_together()
 
 
 def _keep_together() -> None:
     """Jobs and selections are where their matrix is, and nothing moves."""
-    op.create_unique_constraint(op.f("uq_matrices_id_workspace"), "matrices", ["id", "workspace"])
     for table in ON_MATRICES:
-        op.create_foreign_key(
-            op.f(f"fk_{table}_matrix_id_workspace"),
-            table,
-            "matrices",
-            ["matrix_id", "workspace"],
-            ["id", "workspace"],
-        )
+        name = f"fk_{table}_matrix_id_workspace"
+        online.add_foreign_key(name, table, ["matrix_id", "workspace"], "matrices", ["id", "workspace"])
     op.execute(GUARD)
     for table in (*ON_MATRICES, "matrices"):
         op.execute(
-            f"CREATE TRIGGER stay BEFORE UPDATE OF workspace ON {table} FOR EACH ROW"
+            f"CREATE OR REPLACE TRIGGER stay BEFORE UPDATE OF workspace ON {table} FOR EACH ROW"
             " WHEN (OLD.workspace <> NEW.workspace) EXECUTE FUNCTION guard_workspace()"
         )
 
 
 def downgrade() -> None:
-    """Give the rows of all workspaces to whoever asks, as the release before does."""
+    """Refused while it would show what a workspace holds to everybody, or lose its keys."""
+    online.refuse_while(
+        "SELECT FROM workspaces WHERE name <> 'default' UNION ALL SELECT FROM api_keys",
+        "There are API keys or several workspaces. The release before knows neither: everything would be"
+        " open to everybody, and the keys would be lost. Restore a backup of that release, or delete the"
+        " other workspaces' data, the workspaces and the keys first.",
+    )
     for table in (*ON_MATRICES, "matrices"):
         op.execute(f"DROP TRIGGER stay ON {table}")
     op.execute("DROP FUNCTION guard_workspace()")
@@ -103,8 +114,6 @@ def downgrade() -> None:
         op.drop_constraint(f"fk_{table}_matrix_id_workspace", table)
     op.drop_constraint("uq_matrices_id_workspace", "matrices")
     op.drop_column("matrices", "stored_bytes")
-    # Equal keys of several workspaces cannot stand side by side; a day's memory can be lost.
-    op.execute("DELETE FROM idempotency_keys WHERE workspace <> 'default'")
     op.drop_constraint("pk_idempotency_keys", "idempotency_keys")
     op.create_primary_key(op.f("pk_idempotency_keys"), "idempotency_keys", ["key"])
     for table in LISTED:

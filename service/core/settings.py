@@ -67,6 +67,8 @@ class Settings(BaseSettings):
     retry_seconds_max: Annotated[float, Field(gt=0)] = 60.0
     check_seconds: Annotated[float, Field(gt=0)] = 300.0
     sweep_seconds: Annotated[float, Field(gt=0)] = 3600.0
+    # Of one sweep; what is left goes with the next, which follows at once.
+    sweep_budget_seconds: Annotated[float, Field(gt=0)] = 10.0
     keep_jobs_days: Annotated[float, Field(gt=0)] | None = 90.0
     keep_revisions_days: Annotated[float, Field(gt=0)] | None = 90.0
     keep_selections_days: Annotated[float, Field(gt=0)] | None = None

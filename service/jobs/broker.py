@@ -19,6 +19,7 @@ from service.core import tracing
 
 WORK = "tastetest.work"
 RECONCILE = "tastetest.reconcile"
+MAINTAIN = "tastetest.maintain"
 
 # One for each job's first part and for assemblies, one for all other parts, taken in turn:
 # so a job of many parts does not keep small jobs waiting.

@@ -26,8 +26,9 @@ ENGINE_VERSION = "5"
 _SELECTIONS = UUID("5f9c7a52-6a0e-5d0b-9d52-3f1f3d3f7a11")
 
 Check = Callable[[float], None]
-Keep = Callable[[Connection], None]
 Piece = tuple[Mapping[str, Any], bytes]
+Keep = Callable[[Connection], str]
+"""Stores the selection that a job made; its id."""
 
 
 def _bounded(plan: object) -> float:
@@ -112,7 +113,7 @@ def selection_id(request_hash: str) -> str:
     return str(uuid5(_SELECTIONS, request_hash))
 
 
-def _keep_selection(conn: Connection, part: Claim, body: Mapping[str, Any]) -> None:
+def _keep_selection(conn: Connection, part: Claim, body: Mapping[str, Any]) -> str:
     selections.add(
         conn,
         selection_id=body["selection_id"],
@@ -123,3 +124,4 @@ def _keep_selection(conn: Connection, part: Claim, body: Mapping[str, Any]) -> N
         body=body,
         content_hash=body["content_hash"],
     )
+    return str(body["selection_id"])

@@ -94,17 +94,16 @@ def others(conn: Connection, job_id: str) -> list[tuple[str, int]]:
 
 
 def finish_job(
-    conn: Connection, part: Claim, result: bytes, keep: Callable[[Connection], None] | None = None
+    conn: Connection, part: Claim, result: bytes, keep: Callable[[Connection], str] | None = None
 ) -> None:
-    """Store the job's result, and what else it leaves (`keep`): the end of its assembly or only part."""
+    """Store the job's result, and the selection it leaves (`keep`): the end of its assembly or only part."""
     job = _hold(conn, part)
     if job.cancel_requested:
         _leave_cancelled(conn, job, part)
         return
     _leave(conn, part, status="done", fraction=1.0)
-    if keep is not None:
-        keep(conn)
-    parts.end_job(conn, job, "succeeded", result=result)
+    selection_id = None if keep is None else keep(conn)
+    parts.end_job(conn, job, "succeeded", result=result, selection_id=selection_id)
 
 
 def fail(conn: Connection, part: Claim | PartKey, problem: Mapping[str, Any]) -> None:
@@ -117,9 +116,14 @@ def fail(conn: Connection, part: Claim | PartKey, problem: Mapping[str, Any]) ->
     _end_failed(conn, job, problem)
 
 
-def retry(conn: Connection, part: Claim | PartKey, cause: str, terms: LeaseTerms) -> None:
-    """Count a failure that another attempt may mend; the last one allowed ends the job."""
-    job = _hold(conn, part)
+def retry(
+    conn: Connection, part: Claim | PartKey, cause: str, terms: LeaseTerms, *, wait: bool = True
+) -> None:
+    """Count a failure that another attempt may mend; the last one allowed ends the job.
+
+    Without `wait`, a job that is locked counts as no longer ours.
+    """
+    job = _hold(conn, part, wait=wait)
     before = parts.failures(conn, part)
     if before is None:
         raise LeaseLost
@@ -171,9 +175,9 @@ def cancel(conn: Connection, job_id: str) -> JobRecord:
     return jobs.get(conn, job.id)
 
 
-def expire(conn: Connection, job_id: str) -> None:
+def expire(conn: Connection, job_id: str, *, wait: bool = True) -> None:
     """End a job whose deadline has passed; whoever works on it is fenced out."""
-    job = parts.hold_job(conn, job_id)
+    job = parts.hold_job(conn, job_id, wait=wait)
     if job is None or job.status not in UNFINISHED:
         return
     if job.cancel_requested:
@@ -183,8 +187,8 @@ def expire(conn: Connection, job_id: str) -> None:
         _end_failed(conn, job, failures.overdue())
 
 
-def _hold(conn: Connection, part: Claim | PartKey) -> HeldJob:
-    job = parts.hold_job(conn, part.job_id)
+def _hold(conn: Connection, part: Claim | PartKey, *, wait: bool = True) -> HeldJob:
+    job = parts.hold_job(conn, part.job_id, wait=wait)
     if job is None:
         raise LeaseLost
     return job

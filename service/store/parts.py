@@ -26,7 +26,8 @@ _CLAIM = (
 # In one round trip: the end of the job, and into the outbox what its workspace's webhooks are to be told.
 _END = text("""
 WITH ended AS (
-    UPDATE jobs SET status = :status, result = :result, error = CAST(:error AS jsonb), finished_at = now(),
+    UPDATE jobs SET status = :status, result = :result, selection_id = :selection_id,
+        error = CAST(:error AS jsonb), finished_at = now(),
         parts_done = CASE WHEN :status = 'succeeded' THEN parts_total ELSE parts_done END
     WHERE id = :job_id AND jobs.workspace = coalesce(:workspace, jobs.workspace) RETURNING *
 )
@@ -114,11 +115,12 @@ def beat(conn: Connection, part: Claim, *, fraction: float, lease: timedelta) ->
     return pulse
 
 
-def hold_job(conn: Connection, job_id: str) -> HeldJob | None:
-    """Lock the job until the transaction ends."""
+def hold_job(conn: Connection, job_id: str, *, wait: bool = True) -> HeldJob | None:
+    """Lock the job until the transaction ends; without `wait`, None too when somebody has locked it."""
     j = jobs.c
     columns = (j.id, j.status, j.parts_done, j.parts_total, j.cancel_requested, j.max_attempts)
-    held = select(*columns).where(j.id == job_id, mine(conn, jobs)).with_for_update(key_share=True)
+    one = select(*columns).where(j.id == job_id, mine(conn, jobs))
+    held = one.with_for_update(key_share=True, skip_locked=not wait)
     row = conn.execute(held).one_or_none()
     return None if row is None else HeldJob(**row._mapping)
 
@@ -188,10 +190,17 @@ def end_job(
     *,
     result: bytes | None = None,
     error: Mapping[str, Any] | None = None,
+    selection_id: str | None = None,
 ) -> None:
     """Give the job its final status and tell of it; the parts' own results have served and go."""
     problem = None if error is None else orjson.dumps(dict(error)).decode()
-    end = {"job_id": job.id, "status": status, "result": result, "error": problem}
+    end = {
+        "job_id": job.id,
+        "status": status,
+        "result": result,
+        "error": problem,
+        "selection_id": selection_id,
+    }
     conn.execute(_END, end | {"workspace": workspace(conn)})
     if job.parts_total > 1:
         conn.execute(

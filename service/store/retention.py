@@ -1,37 +1,50 @@
-"""Let go of what is old and no longer referred to."""
+"""Delete what is old and no longer referred to, in batches that keep transactions short."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
 from sqlalchemy import Connection, text
 
-# So many at a time keep transactions short; what is left waits for the next sweep.
 BATCH = 1000
 
+# With its parts, which the database deletes after it.
 _JOBS = """
 DELETE FROM jobs WHERE id IN (
-    SELECT id FROM jobs WHERE finished_at < now() - :age ORDER BY finished_at LIMIT :batch)
+    SELECT id FROM jobs WHERE finished_at < now() - :age ORDER BY finished_at LIMIT :batch
+    FOR UPDATE SKIP LOCKED)
 """
 
-# Answers stored on a selection refer to it.
+# Answers stored on a selection refer to it. The jobs that made it go as well: found again by their
+# request, they would lead nowhere.
 _SELECTIONS = """
-DELETE FROM selections WHERE id IN (
-    SELECT s.id FROM selections s WHERE s.created_at < now() - :age
-    AND NOT EXISTS (SELECT FROM answers a WHERE a.selection_id = s.id) LIMIT :batch)
+WITH gone AS (
+    DELETE FROM selections WHERE id IN (
+        SELECT s.id FROM selections s WHERE s.created_at < now() - :age
+        AND NOT EXISTS (SELECT FROM answers a WHERE a.selection_id = s.id)
+        AND NOT EXISTS (SELECT FROM jobs j WHERE {unlinked}) LIMIT :batch FOR UPDATE OF s SKIP LOCKED)
+    RETURNING id
+), makers AS (
+    DELETE FROM jobs j USING gone WHERE j.selection_id = gone.id RETURNING j.id
+)
+SELECT (SELECT count(*) FROM gone) AS selections, (SELECT count(*) FROM makers) AS jobs
 """
 
-# A job whose selection went would be found again by its request, and lead nowhere.
-_MAKERS = """
-DELETE FROM jobs j WHERE j.kind = 'select' AND j.status = 'succeeded' AND NOT EXISTS (
-    SELECT FROM selections s
-    WHERE s.id = (convert_from(j.result, 'UTF8')::jsonb ->> 'selection_id')::uuid)
-"""
+# Jobs of earlier releases, and of workers of one that still runs, name their selection in the result only.
+_UNLINKED = "j.kind = 'select' AND j.status = 'succeeded' AND j.selection_id IS NULL"
+_LINK = f"""
+UPDATE jobs SET selection_id = (convert_from(result, 'UTF8')::jsonb ->> 'selection_id')::uuid
+WHERE id IN (SELECT j.id FROM jobs j WHERE {_UNLINKED} LIMIT :batch FOR UPDATE SKIP LOCKED)
+"""  # noqa: S608
 
+# Those that wait for a paused webhook have no time at which they are sent.
 _DELIVERIES = """
-DELETE FROM deliveries WHERE created_at < now() - :age
-AND (delivered_at IS NOT NULL OR given_up_at IS NOT NULL)
+DELETE FROM deliveries WHERE id IN (
+    SELECT id FROM deliveries WHERE created_at < now() - :age
+    AND (delivered_at IS NOT NULL OR given_up_at IS NOT NULL OR NOT isfinite(available_at))
+    LIMIT :batch FOR UPDATE SKIP LOCKED)
 """
 
 # The newest revision always stays; an old one while a job or a selection was made from it.
@@ -42,12 +55,14 @@ DELETE FROM matrix_revisions WHERE (matrix_id, revision) IN (
     AND NOT EXISTS (SELECT FROM jobs j WHERE (j.matrix_id, j.revision) = (v.matrix_id, v.revision))
     AND NOT EXISTS (SELECT FROM selections s WHERE (s.matrix_id, s.revision) = (v.matrix_id, v.revision))
     LIMIT :batch)
+RETURNING matrix_id
 """
 
-# What they took is taken off their matrix, in the same statement.
+# Of these matrices; what they took is taken off their matrix, in the same statement.
 _ROWS = """
 WITH gone AS (
-    DELETE FROM matrix_rows r WHERE r.valid_to IS NOT NULL AND NOT EXISTS (
+    DELETE FROM matrix_rows r WHERE r.matrix_id = ANY(CAST(:matrices AS uuid[])) AND r.valid_to IS NOT NULL
+    AND NOT EXISTS (
         SELECT FROM matrix_revisions v
         WHERE v.matrix_id = r.matrix_id AND v.revision >= r.valid_from AND v.revision < r.valid_to)
     RETURNING r.matrix_id, octet_length(r.scores) + coalesce(octet_length(r.missing), 0)
@@ -61,7 +76,14 @@ WITH gone AS (
 SELECT count(*) FROM gone
 """
 
-_ANSWERED = "DELETE FROM idempotency_keys WHERE created_at < now() - interval '24 hours'"
+_ANSWERED = """
+DELETE FROM idempotency_keys WHERE (workspace, key) IN (
+    SELECT workspace, key FROM idempotency_keys WHERE created_at < now() - interval '24 hours'
+    LIMIT :batch FOR UPDATE SKIP LOCKED)
+"""
+
+Step = Callable[[Connection], dict[str, int]]
+"""Deletes one batch; how many rows of each kind went."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,21 +95,42 @@ class RetentionAges:
     revisions: timedelta | None
 
 
-def sweep(conn: Connection, ages: RetentionAges) -> dict[str, int]:
-    """Delete what is older; how many of each kind went."""
-    gone = {}
-    for name, age, statement in (
-        ("jobs", ages.jobs, _JOBS),
-        ("selections", ages.selections, _SELECTIONS),
-        ("revisions", ages.revisions, _REVISIONS),
-    ):
-        if age is not None:
-            gone[name] = conn.execute(text(statement), {"age": age, "batch": BATCH}).rowcount
+def steps(ages: RetentionAges) -> Mapping[str, Step]:
+    """What there is to delete, in this order, each for itself."""
+    found: dict[str, Step] = {}
     if ages.jobs is not None:
-        gone["deliveries"] = conn.execute(text(_DELIVERIES), {"age": ages.jobs}).rowcount
-    if gone.get("selections"):
-        gone["jobs"] = gone.get("jobs", 0) + conn.execute(text(_MAKERS)).rowcount
-    if gone.get("revisions"):
-        gone["rows"] = conn.scalar(text(_ROWS)) or 0
-    conn.execute(text(_ANSWERED))
-    return gone
+        found["jobs"] = _delete("jobs", _JOBS, ages.jobs)
+        found["deliveries"] = _delete("deliveries", _DELIVERIES, ages.jobs)
+    if ages.selections is not None:
+        found["links"] = _delete("links", _LINK)
+        found["selections"] = _selections(ages.selections)
+    if ages.revisions is not None:
+        found["revisions"] = _revisions(ages.revisions)
+    found["idempotency_keys"] = _delete("idempotency_keys", _ANSWERED)
+    return found
+
+
+def _delete(name: str, statement: str, age: timedelta | None = None) -> Step:
+    values = {"batch": BATCH} | ({} if age is None else {"age": age})
+    return lambda conn: {name: conn.execute(text(statement), values).rowcount}
+
+
+def _selections(age: timedelta) -> Step:
+    statement = text(_SELECTIONS.format(unlinked=_UNLINKED))
+
+    def step(conn: Connection) -> dict[str, int]:
+        row = conn.execute(statement, {"age": age, "batch": BATCH}).one()
+        return {"selections": row.selections, "jobs": row.jobs}
+
+    return step
+
+
+def _revisions(age: timedelta) -> Step:
+    def step(conn: Connection) -> dict[str, int]:
+        touched = list(conn.scalars(text(_REVISIONS), {"age": age, "batch": BATCH}))
+        if not touched:
+            return {"revisions": 0, "rows": 0}
+        matrices = [str(matrix) for matrix in set(touched)]
+        return {"revisions": len(touched), "rows": conn.scalar(text(_ROWS), {"matrices": matrices}) or 0}
+
+    return step

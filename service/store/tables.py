@@ -169,6 +169,8 @@ jobs = Table(
     Column("finished_at", Moment),
     Column("error", JSONB(none_as_null=True)),
     Column("result", LargeBinary),
+    # What a select job chose; rows of earlier releases get it from their result (see retention).
+    Column("selection_id", Id),
     # Headers of the request: its id, and its place in a trace.
     Column("asked_by", JSONB(none_as_null=True)),
     _workspace(),
@@ -195,6 +197,12 @@ jobs = Table(
         postgresql_where=text("status IN ('queued', 'running', 'succeeded') AND NOT cancel_requested"),
     ),
     Index("ix_jobs_finished_at", "finished_at", postgresql_where=text("finished_at IS NOT NULL")),
+    Index("ix_jobs_selection_id", "selection_id", postgresql_where=text("selection_id IS NOT NULL")),
+    Index(
+        "ix_jobs_unlinked",
+        "id",
+        postgresql_where=text("kind = 'select' AND status = 'succeeded' AND selection_id IS NULL"),
+    ),
     Index("ix_jobs_unfinished", "id", postgresql_where=text("status IN ('queued', 'running')")),
 )
 
@@ -282,6 +290,8 @@ upkeep = Table(
     Column("leases_expired", BigInteger, nullable=False),
     Column("rings_repeated", BigInteger, nullable=False),
     Column("violations", JSONB, nullable=False),
+    # Task → how often it failed.
+    Column("failures", JSONB, nullable=False, server_default="{}"),
     CheckConstraint("id = 1", name="one_row"),
 )
 

@@ -10,11 +10,12 @@ import pytest
 import sqlalchemy as sa
 
 from service.core.settings import Settings
-from service.store import matrices, retention
+from service.store import matrices
 from service.store.retention import RetentionAges
 from tests.api.conftest import answering
 from tests.api.doors import CSV, ONE_MODEL, TINY, bearing, make
 from tests.api.test_http import problem
+from tests.store.sweeping import sweep
 
 MDAD = {"methods": ["anchor_points"], "sizes": [2], "trials": 10}
 
@@ -94,7 +95,7 @@ def test_what_is_stored_is_counted(api: httpx.Client, db: sa.Engine) -> None:
     with db.begin() as conn:
         conn.execute(sa.text("UPDATE matrix_revisions SET created_at = now() - interval '2 days'"))
         day = timedelta(days=1)
-        assert retention.sweep(conn, RetentionAges(day, None, day))["rows"] == 2
+        assert sweep(conn, RetentionAges(day, None, day))["rows"] == 2
     assert counted(db) == found(db)
 
 

@@ -67,6 +67,36 @@ def test_a_migration_gives_up_rather_than_queue_behind_a_lock(
             migrations.upgrade(empty_postgres_url)
 
 
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "INSERT INTO workspaces VALUES ('other', now())",
+        "INSERT INTO api_keys VALUES ('k', 'default', 'n', 's', ARRAY['read'], now())",
+    ],
+)
+def test_a_downgrade_that_would_merge_workspaces_or_drop_keys_is_refused(
+    alembic_runner: MigrationContext, alembic_engine: Engine, statement: str
+) -> None:
+    alembic_runner.migrate_up_to("heads")
+    with alembic_engine.begin() as conn:
+        conn.execute(text(statement))
+    with pytest.raises(RuntimeError, match="API keys or several workspaces"):
+        alembic_runner.migrate_down_to("0007")
+    with alembic_engine.begin() as conn:
+        assert conn.scalar(text("SELECT count(*) FROM workspaces")) >= 1
+
+
+def test_a_migration_whose_index_could_not_be_built_can_be_run_again(
+    alembic_runner: MigrationContext, alembic_engine: Engine
+) -> None:
+    """All that precedes an index built concurrently is committed before: it is met again."""
+    for revision, before in (("0005", "0004"), ("0008", "0007"), ("0013", "0012")):
+        alembic_runner.migrate_up_to(revision)
+        with alembic_engine.begin() as conn:
+            conn.execute(text("UPDATE alembic_version SET version_num = :before"), {"before": before})
+        alembic_runner.migrate_up_to(revision)
+
+
 def test_the_package_ships_its_scripts() -> None:
     assert (FOLDER / "env.py").exists()
     assert (FOLDER / "versions" / "__init__.py").exists()

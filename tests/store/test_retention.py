@@ -13,7 +13,8 @@ from service.jobs import lifecycle
 from service.jobs.submit import submit
 from service.store import idempotency, jobs, matrices, selections
 from service.store.records import MatrixRecord
-from service.store.retention import RetentionAges, sweep
+from service.store.retention import RetentionAges
+from tests.store.sweeping import sweep
 
 MONTH = timedelta(days=30)
 AGES = RetentionAges(jobs=MONTH, selections=MONTH, revisions=MONTH)

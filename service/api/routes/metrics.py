@@ -85,6 +85,12 @@ class _Jobs(Collector):
         yield CounterMetricFamily(
             "tastetest_rings_repeated", "Rings that nobody had answered.", value=kept.rings_repeated
         )
+        failed = CounterMetricFamily(
+            "tastetest_maintenance_failures", "Tasks of maintenance that failed.", labels=["task"]
+        )
+        for task, count in ({"check": 0} | dict(kept.failures)).items():
+            failed.add_metric([task], count)
+        yield failed
         yield GaugeMetricFamily(
             "tastetest_broken_rules", "Invariants found broken at the last check.", value=len(kept.violations)
         )
