@@ -97,9 +97,8 @@ def _flush(**_: object) -> None:
 
 @app.task(name=broker.WORK, bind=True)
 def work(task: Task[Any, Any], job_id: str, index: int) -> None:
-    """Take one part of a job, if it is still to be had."""
-    with broker.asked_by(task.request.headers or {}):
-        worker.work(desk(), job_id, index)
+    """Take the part whose turn it is; what the notification names says only which kind is preferred."""
+    worker.work_next(desk(), begin=index == 0)
 
 
 @app.task(name=broker.RECONCILE)

@@ -31,16 +31,24 @@ Reason = Literal["cancelled", "overdue", "fenced", "leaving"]
 class LeaseRenewer:
     """Beats between `__enter__` and `__exit__`; `check` stops the computation when told to.
 
-    A computation that does not ask for `stop_seconds` after that holds its process no longer: the
-    process ends itself, and another is forked in its place.
+    A computation that does not ask for `stop_seconds` after that holds its process no longer: the part
+    is given up, the process ends itself, and another is forked in its place.
     """
 
-    def __init__(self, engine: Engine, part: Claim, settings: Settings, leaving: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        part: Claim,
+        settings: Settings,
+        leaving: Callable[[], bool],
+        give_up: Callable[[Reason], None],
+    ) -> None:
         self._engine = engine
         self._part = part
         self._settings = settings
         self._lease = LeaseTerms.of(settings).lease
         self._leaving = leaving
+        self._give_up = give_up
         self._fraction = 0.0
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="beat", daemon=True)
@@ -103,6 +111,7 @@ class LeaseRenewer:
             return
         if time.monotonic() - self._told_at > self._settings.stop_seconds:
             log.error("the computation does not stop", job_id=self._part.job_id, part=self._part.index)
+            self._give_up(self.reason)
             os.kill(os.getpid(), signal.SIGKILL)
 
 

@@ -19,7 +19,7 @@ from service.jobs import broker, failures, kinds, lifecycle
 from service.jobs.notifier import WorkerNotifier
 from service.store import parts
 from service.store.records import Claim
-from workers.lease_renewer import LeaseRenewer
+from workers.lease_renewer import LeaseRenewer, Reason
 from workers.matrix_cache import MatrixCache
 from workers.retry import with_retries
 
@@ -47,12 +47,36 @@ class WorkerContext:
         return lifecycle.LeaseTerms.of(self.settings)
 
 
+def work_next(desk: WorkerContext, *, begin: bool) -> None:
+    """Answer a notification: take the part whose turn it is, whatever the notification was about."""
+    taken = with_retries(
+        desk.quick,
+        lambda conn: lifecycle.claim_next(
+            conn,
+            begin=begin,
+            most_running=desk.settings.max_running_parts,
+            worker=desk.worker,
+            terms=desk.terms,
+        ),
+    )
+    if taken is None:
+        return
+    desk.notifier.notify_all(taken.others)
+    _work(desk, taken.claim)
+    if taken.at_limit:
+        desk.notifier.notify(taken.claim.job_id, taken.claim.index)
+
+
 def work(desk: WorkerContext, job_id: str, index: int) -> None:
-    """Answer a ring: nothing to do when the part is taken, resting or over."""
+    """Take this very part; nothing to do when it is taken, resting or over."""
     part, others = with_retries(
         desk.quick, lambda conn: lifecycle.claim(conn, job_id, index, worker=desk.worker, terms=desk.terms)
     )
     desk.notifier.notify_all(others)
+    _work(desk, part)
+
+
+def _work(desk: WorkerContext, part: Claim | None) -> None:
     while part is not None:
         told: dict[str, str | int] = {"job_id": part.job_id, "part": part.index, "attempt": part.attempt}
         name = f"{part.kind} {'assemble' if part.spec is None else 'part'}"
@@ -76,12 +100,14 @@ def _others(desk: WorkerContext, job_id: str) -> list[tuple[str, int]]:
 
 def _attempt(desk: WorkerContext, part: Claim) -> Claim | None:
     """One attempt at one part; the claim that follows from it, if any."""
-    beat = LeaseRenewer(desk.quick, part, desk.settings, desk.leaving)
+    beat = LeaseRenewer(
+        desk.quick, part, desk.settings, desk.leaving, lambda reason: _give_up(desk, part, reason)
+    )
     with beat:
         try:
             step = _compute(desk, part, beat)
         except Stopped:
-            step = _stopped(part, beat)
+            step = _stopped(part, beat.reason)
         except Exception as error:
             step = _failed(desk, part, error)
         beat.computing = False
@@ -106,13 +132,23 @@ def _finish_job(part: Claim, body: bytes, keep: kinds.Keep | None) -> Step[None]
     return lambda conn: lifecycle.finish_job(conn, part, body, keep)
 
 
-def _stopped(part: Claim, beat: LeaseRenewer) -> Step[None]:
-    log.info("part stopped", reason=beat.reason)
-    if beat.reason == "cancelled":
+def _give_up(desk: WorkerContext, part: Claim, reason: Reason) -> None:
+    """Hand in a part whose computation does not stop, just before its process ends."""
+    try:
+        with desk.engine.begin() as conn:
+            _stopped(part, reason)(conn)
+    except (DBAPIError, lifecycle.LeaseLost) as error:
+        # Then its lease runs out.
+        log.warning("part not handed in", error=repr(error))
+
+
+def _stopped(part: Claim, reason: Reason | None) -> Step[None]:
+    log.info("part stopped", reason=reason)
+    if reason == "cancelled":
         return lambda conn: lifecycle.stop_cancelled(conn, part)
-    if beat.reason == "overdue":
+    if reason == "overdue":
         return lambda conn: lifecycle.expire(conn, part.job_id)
-    if beat.reason == "leaving":
+    if reason == "leaving":
         return lambda conn: lifecycle.hand_back(conn, part)
     return _nothing
 

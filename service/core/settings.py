@@ -50,11 +50,18 @@ class Settings(BaseSettings):
     max_sizes: Positive = 50
     # Of one request, by the estimate the work is cut into parts by, on one core.
     max_job_cpu_seconds: Annotated[float, Field(gt=0)] = 7 * 24 * 3600.0
+    # Uploads that one server reads at once, in all and of one workspace; others wait so long.
+    upload_threads: Positive = 4
+    uploads_per_workspace: Positive = 2
+    upload_wait_seconds: Annotated[float, Field(gt=0)] = 20.0
     # Of one workspace.
     max_unfinished_jobs: Positive = 10_000
+    max_running_parts: Positive = 64
     max_stored_bytes: Positive = 256 * 1024 * MEBI
     # Of one key.
     max_requests_per_minute: Positive = 12_000
+    # From one address, of one server.
+    max_failed_keys_per_minute: Positive = 60
 
     max_attempts: Positive = 3
     job_seconds: Annotated[float, Field(gt=0)] = 24 * 3600.0
@@ -81,7 +88,7 @@ class Settings(BaseSettings):
     # Of one workspace.
     max_webhooks: Positive = 20
     webhook_overlap_hours: Annotated[float, Field(ge=0)] = 24.0
-    stop_seconds: Annotated[float, Field(gt=0)] = 30.0
+    stop_seconds: Annotated[float, Field(gt=0)] = 2.0
     shutdown_grace_seconds: Annotated[float, Field(ge=0)] = 5.0
 
     @classmethod

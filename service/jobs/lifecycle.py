@@ -22,10 +22,12 @@ from sqlalchemy import Connection, func
 from service.core.errors import Conflict, NotFound
 from service.core.settings import Settings
 from service.jobs import failures
-from service.store import cursors, jobs, parts
+from service.store import cursors, fair_queue, jobs, parts
 from service.store.parts import HeldJob, PartKey
 from service.store.records import UNFINISHED, Claim, JobRecord
 
+# Several workers may choose the same part at one moment; one gets it.
+_RACES = 20
 LOST = "its worker died or stopped answering"
 
 
@@ -68,6 +70,32 @@ def claim(
     if claimed is None or index > 0 or claimed.parts_total == 1:
         return claimed, []
     return claimed, others(conn, job_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A claim, the parts to notify workers of after the commit, and whether its workspace has as many
+    parts running as are allowed: notifications for others of its parts came to nothing meanwhile.
+    """
+
+    claim: Claim
+    others: list[tuple[str, int]]
+    at_limit: bool
+
+
+def claim_next(
+    conn: Connection, *, begin: bool, most_running: int, worker: str, terms: LeaseTerms
+) -> Taken | None:
+    """Take the part whose turn it is among all workspaces; see `fair_queue.next_part`."""
+    for _ in range(_RACES):
+        chosen = fair_queue.next_part(conn, begin=begin, most_running=most_running)
+        if chosen is None:
+            return None
+        claimed, others = claim(conn, chosen.job_id, chosen.index, worker=worker, terms=terms)
+        if claimed is not None:
+            fair_queue.charge(conn, chosen)
+            return Taken(claimed, others, chosen.running + 1 >= most_running)
+    return None
 
 
 def finish_part(conn: Connection, part: Claim, result: bytes, *, terms: LeaseTerms) -> Claim | None:

@@ -16,7 +16,9 @@ from service.jobs import broker
 from service.jobs.canonical_json import canonical_json
 from service.jobs.kinds import ENGINE_VERSION
 from service.store import jobs
+from service.store.database import lock
 from service.store.records import JobRecord, MatrixRecord
+from service.store.workspace_scope import owner
 
 # A rival can end between our insert and our look; once more is then enough in practice.
 _TRIES = 5
@@ -30,6 +32,7 @@ def submit(
     matrix: MatrixRecord,
     parts: Sequence[Mapping[str, Any]],
     most_unfinished: int | None = None,
+    seconds: float | None = None,
 ) -> tuple[JobRecord, bool]:
     """Add a job, or find the unfinished or succeeded one of the same request.
 
@@ -38,7 +41,9 @@ def submit(
     Parameters
     ----------
     most_unfinished : int, optional
-        How many jobs of the workspace may be; a few that are asked for at one moment may go over it.
+        How many jobs of the workspace may be.
+    seconds : float, optional
+        Estimated computing time of all parts; one second each when left out.
 
     Returns
     -------
@@ -53,6 +58,9 @@ def submit(
         It would be one too many.
     """
     request = request_hash(kind, settings, matrix)
+    if most_unfinished is not None:
+        # Those who ask at one moment are counted one after another.
+        lock(conn, f"tastetest.jobs.{owner(conn)}")
     unfinished = jobs.share_matrix(conn, matrix)
     limits = get_settings()
     for _ in range(_TRIES):
@@ -65,6 +73,7 @@ def submit(
             specs=parts,
             max_attempts=limits.max_attempts,
             deadline=timedelta(seconds=limits.job_seconds),
+            part_seconds=1.0 if seconds is None else seconds / len(parts),
             asked_by=tracing.outgoing() | broker.outgoing_request(),
         )
         if added is not None:

@@ -48,7 +48,9 @@ class JobView(ResponseModel):
     status: JobStatus = Field(description="Where the job is; the last three are final.")
     progress: Progress = Field(description="How far it is.")
     attempt: int = Field(description="How often a worker took it up; more than 1 when one was lost.")
-    place: int | None = Field(description="Place in line while queued; 1 is next.")
+    place: int | None = Field(
+        description="Place among the queued jobs of its workspace; workspaces take turns."
+    )
     seconds_left: float | None = Field(
         description="Estimate while running, from the pace so far; null before the first sign of progress."
     )

@@ -145,6 +145,7 @@ def add(
     specs: Sequence[Mapping[str, Any]],
     max_attempts: int,
     deadline: timedelta,
+    part_seconds: float = 1.0,
     asked_by: Mapping[str, str] | None = None,
 ) -> JobRecord | None:
     """Add a job with its parts where its matrix is; None when an equal one stands already."""
@@ -162,6 +163,7 @@ def add(
             request_hash=request_hash,
             parts_total=len(specs),
             parts_done=0,
+            part_seconds=part_seconds,
             max_attempts=max_attempts,
             deadline_at=func.now() + deadline,
             cancel_requested=False,
@@ -190,9 +192,10 @@ def _records() -> Select[Any]:
         ).where(p.job_id == jobs.c.id)
     )
     j, f = jobs.c, state.c.fraction
-    # Workers take everybody's jobs in turn. Ids grow with time.
+    # Workspaces take turns, so only their own jobs are in line before them. Ids grow with time.
     ahead = jobs.alias(EVERYONES)
-    in_front = select(func.count()).where(ahead.c.status == "queued", ahead.c.id <= j.id).scalar_subquery()
+    before = and_(ahead.c.workspace == j.workspace, ahead.c.status == "queued", ahead.c.id <= j.id)
+    in_front = select(func.count()).where(before).scalar_subquery()
     elapsed = func.extract("epoch", func.now() - j.started_at)
     return select(
         j.id, j.kind, j.status, j.settings, j.matrix_id, j.revision, j.parts_total, j.parts_done,

@@ -51,6 +51,10 @@ workspaces = Table(
     metadata,
     Column("name", Text, primary_key=True),
     Column("created_at", Moment, nullable=False),
+    # Computing seconds, on the scale of service.store.fair_queue.
+    Column("queue_start", Double, nullable=False, server_default="0"),
+    Column("queue_finish", Double, nullable=False, server_default="0"),
+    Index("ix_workspaces_queue_start", "queue_start"),
     CheckConstraint("name ~ '^[a-z0-9][a-z0-9-]{0,62}$'", name="name"),
 )
 
@@ -169,6 +173,8 @@ jobs = Table(
     Column("finished_at", Moment),
     Column("error", JSONB(none_as_null=True)),
     Column("result", LargeBinary),
+    # Estimated computing time of one part.
+    Column("part_seconds", Double, nullable=False, server_default="1"),
     # What a select job chose; rows of earlier releases get it from their result (see retention).
     Column("selection_id", Id),
     # Headers of the request: its id, and its place in a trace.
@@ -202,6 +208,13 @@ jobs = Table(
         "ix_jobs_unlinked",
         "id",
         postgresql_where=text("kind = 'select' AND status = 'succeeded' AND selection_id IS NULL"),
+    ),
+    Index(
+        "ix_jobs_unfinished_by_workspace",
+        "workspace",
+        "status",
+        "id",
+        postgresql_where=text("status IN ('queued', 'running')"),
     ),
     Index("ix_jobs_unfinished", "id", postgresql_where=text("status IN ('queued', 'running')")),
 )
@@ -243,6 +256,7 @@ parts = Table(
         "index",
         postgresql_where=text("status IN ('queued', 'running')"),
     ),
+    Index("ix_parts_running", "job_id", postgresql_where=text("status = 'running'")),
     postgresql_with={"fillfactor": "70"},
 )
 

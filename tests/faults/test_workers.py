@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 import signal
+import time
 from pathlib import Path
 
+import numpy as np
+from sqlalchemy import text
+
+from service.core.settings import Settings
+from service.engine.data.matrix import Matrix
 from service.jobs import lifecycle
+from service.jobs.submit import submit
+from service.store import matrices
+from service.store.workspace_scope import within
 from tests.workers.rig import Rig
 
 ATTEMPTS = 3  # the default of TASTETEST_MAX_ATTEMPTS
@@ -62,11 +71,35 @@ def test_a_worker_asked_to_stop_finishes_what_ends_in_time(rig: Rig, tmp_path: P
     assert leaving.wait(10) == 0
 
 
-def test_a_computation_that_does_not_listen_holds_no_worker(rig: Rig) -> None:
-    rig.worker(TASTETEST_STOP_SECONDS="0.3", TASTETEST_LEASE_SECONDS="0.6")
-    job = rig.submit(rig.matrix(), [{"grief": "deaf"}])
+def test_a_cancelled_part_gives_its_worker_back_within_five_seconds(rig: Rig) -> None:
+    """In the middle of one call into LAPACK, with the default times; the job says so as fast."""
+    own = Settings()
+    times = {"LEASE": own.lease_seconds, "STOP": own.stop_seconds, "BEAT": own.beat_seconds}
+    rig.worker(**{f"TASTETEST_{name}_SECONDS": str(seconds) for name, seconds in times.items()})
+    matrix = rig.matrix()
+    job = rig.submit(matrix, [{"grief": "lapack"}])
     rig.wait(job.id, lambda job: job.status == "running")
+    follower = rig.submit(matrix, [{"n": 0}])
+    began = time.monotonic()
     with rig.engine.begin() as conn:
         lifecycle.cancel(conn, job.id)
     assert rig.wait(job.id).status == "cancelled"
-    assert rig.wait(rig.submit(rig.matrix("next"), [{"n": 0}]).id).status == "succeeded"
+    assert rig.wait(follower.id).status == "succeeded"
+    assert time.monotonic() - began < 5
+
+
+def test_a_small_job_hardly_waits_for_another_workspaces_many(rig: Rig) -> None:
+    """Thirty long ones are queued before it and one worker works: it ends within three of their times."""
+    long = 0.5
+    matrix = rig.matrix()
+    many = [rig.submit(matrix, [{"n": n, "steps": 5, "pause": long / 5}]) for n in range(30)]
+    rig.worker()
+    rig.wait(many[0].id)
+    with within(rig.engine, "other").begin() as conn:
+        conn.execute(text("INSERT INTO workspaces (name, created_at) VALUES ('other', now())"))
+        theirs = matrices.create(conn, Matrix.build(["a"], ["x"], np.array([[1]])), name="m")
+        small, _ = submit(conn, kind="errand", settings={"parts": [{}]}, matrix=theirs, parts=[{}])
+    began = time.monotonic()
+    rig.notifier.notify(small.id)
+    assert rig.wait(small.id).status == "succeeded"
+    assert time.monotonic() - began < 3 * long

@@ -57,6 +57,17 @@ PROOF = {
     "hosts": "api/test_browsers.py::test_without_keys_local_and_named_hosts_are_answered",
     "max_job_cpu_seconds": "api/test_limits.py::test_a_request_that_would_compute_for_too_long_is_refused",
     "max_unfinished_jobs": "api/test_limits.py::test_a_workspace_has_so_many_unfinished_jobs",
+    "upload_threads": "api/test_isolation.py::test_one_workspaces_uploads_leave_room_for_anothers",
+    "uploads_per_workspace": (
+        "api/test_isolation.py::test_uploads_beyond_a_workspaces_slots_are_told_when_to_come_again"
+    ),
+    "upload_wait_seconds": (
+        "api/test_isolation.py::test_uploads_beyond_a_workspaces_slots_are_told_when_to_come_again"
+    ),
+    "max_failed_keys_per_minute": (
+        "api/test_isolation.py::test_a_flood_of_wrong_keys_is_refused_without_the_database"
+    ),
+    "max_running_parts": "jobs/test_fair_queue.py::test_a_workspace_runs_so_many_parts_at_once",
     "max_stored_bytes": "api/test_limits.py::test_a_workspace_stores_so_much",
     "max_requests_per_minute": "api/test_rate_limiter.py::test_a_key_may_send_so_many_requests_a_minute",
     "max_attempts": HERE + "test_a_job_keeps_the_terms_it_was_accepted_under",
@@ -86,11 +97,17 @@ PROOF = {
     ),
     "max_webhooks": "api/routes/test_webhooks.py::test_no_address_twice_and_no_more_than_so_many",
     "webhook_overlap_hours": HERE + "test_a_replaced_secret_signs_for_as_long_as_set",
-    "stop_seconds": "faults/test_workers.py::test_a_computation_that_does_not_listen_holds_no_worker",
+    "stop_seconds": (
+        "faults/test_workers.py::test_a_cancelled_part_gives_its_worker_back_within_five_seconds"
+    ),
     "shutdown_grace_seconds": HERE + "test_the_scheduler_and_workers_keep_their_times",
 }
 TABLE = b"model,q1,q2,q3\na,1,0,1\nb,0,1,1\nc,1,1,1\n"
 MONTH_OLD = "now() - interval '31 days'"
+
+
+def _ignore(_: object) -> None:
+    """Nothing is given up."""
 
 
 def rows() -> dict[str, tuple[str, str]]:
@@ -219,11 +236,11 @@ def test_a_worker_beats_as_often_as_set(db: Engine, postgres_url: str) -> None:
             return float(conn.scalar(told, {"id": job.id}) or 0)
 
     quick = make_quick_engine(postgres_url, pool_size=1, application="test")
-    with LeaseRenewer(quick, claim, Settings(beat_seconds=3600), lambda: False) as rare:
+    with LeaseRenewer(quick, claim, Settings(beat_seconds=3600), lambda: False, _ignore) as rare:
         rare.check(0.25)
         assert fraction() == 0
     assert fraction() == 0
-    with LeaseRenewer(quick, claim, Settings(beat_seconds=0.001), lambda: False) as often:
+    with LeaseRenewer(quick, claim, Settings(beat_seconds=0.001), lambda: False, _ignore) as often:
         often.check(0.5)
         while fraction() != 0.5:
             os.sched_yield()

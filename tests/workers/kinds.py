@@ -62,6 +62,9 @@ def _come_to_grief(grief: str | None, spec: Mapping[str, Any]) -> None:
         np.ones(2**30)
     if grief == "deaf":
         time.sleep(3600)
+    if grief == "lapack":
+        # One call of many seconds, in which no Python runs.
+        np.linalg.svd(np.random.default_rng(0).normal(size=(3000, 3000)))
     if grief == "data":
         raise Undefined("all examples are constant")
     if grief == "bug":
