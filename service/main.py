@@ -38,6 +38,7 @@ from service.api.routes import (
     selections,
     webhooks,
 )
+from service.api.thread_pools import CHECK_THREADS, CheckPool, UploadSlots
 from service.core import logging, tracing
 from service.core.settings import Settings
 from service.jobs.listener import Listener
@@ -109,6 +110,10 @@ def _lifespan(settings: Settings) -> Callable[[FastAPI], contextlib.AbstractAsyn
             EvaluatorCache(),
             Authenticator(settings),
             RateLimiter(settings),
+            CheckPool(
+                make_engine(settings.database_url, pool_size=CHECK_THREADS, application="tastetest-checks")
+            ),
+            UploadSlots(settings),
         )
         app.state.context = context
         try:
@@ -118,6 +123,8 @@ def _lifespan(settings: Settings) -> Callable[[FastAPI], contextlib.AbstractAsyn
                     yield
         finally:
             context.engine.dispose()
+            context.checks.close()
+            context.uploads.close()
             tracing.flush()
 
     return lifespan

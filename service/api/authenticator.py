@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from sqlalchemy import Engine
-from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
 
+from service.api.failed_keys import FailedKeys
+from service.api.thread_pools import CheckPool
 from service.core import api_keys
 from service.core.api_keys import SCOPES, Scope
 from service.core.errors import FieldError, Forbidden, Unauthenticated
@@ -55,18 +56,23 @@ class Authenticator:
         self._required = settings.auth == "required"
         self._looked = float("-inf")
         self._kept: OrderedDict[str, tuple[float, KeyRecord]] = OrderedDict()
+        self._failed = FailedKeys(
+            keep_seconds=settings.key_cache_seconds, most_per_minute=settings.max_failed_keys_per_minute
+        )
 
-    async def authenticate(self, engine: Engine, method: str, headers: Headers) -> Caller:
+    async def authenticate(self, checks: CheckPool, method: str, headers: Headers, address: str) -> Caller:
         """The caller, by the key sent; without one only on this machine, while there are no keys.
 
         Raises
         ------
         Unauthenticated
             No key, or none that is valid.
+        TooManyRequests
+            Too many invalid keys came from this address.
         Forbidden
             A page of another site asks in the name of a person.
         """
-        if not await self._key_required(engine):
+        if not await self._key_required(checks):
             self._refuse_unknown_hosts(headers)
             self._refuse_other_sites(method, headers)
             return OWNER
@@ -79,23 +85,27 @@ class Authenticator:
             raise Unauthenticated(
                 f"This service asks for an API key. {HOW_TO_SEND_A_KEY}", headers=CHALLENGES
             )
-        record = await self._find_key(engine, api_keys.parse(given.strip()))
+        record = await self._find_key(checks, api_keys.parse(given.strip()), address)
         return Caller(record.workspace, frozenset(record.scopes), record.id)
 
-    async def _key_required(self, engine: Engine) -> bool:
+    async def _key_required(self, checks: CheckPool) -> bool:
         if not self._required and time.monotonic() - self._looked >= self._keep:
             # Who asks meanwhile looks too: nobody is let in by what is not known yet.
-            self._required = await run_in_threadpool(any_key, engine)
+            self._required = await checks.run(any_key, checks.engine)
             self._looked = time.monotonic()
         return self._required
 
-    async def _find_key(self, engine: Engine, key: api_keys.Key) -> KeyRecord:
+    async def _find_key(self, checks: CheckPool, key: api_keys.Key, address: str) -> KeyRecord:
         """The valid key; all that are not take the same time and get the same answer."""
         at, kept = self._kept.get(key.id, (float("-inf"), None))
         if kept is not None and time.monotonic() - at < self._keep and _fits(key, kept):
             return kept
-        record = await run_in_threadpool(_look_up, engine, key)
+        # A key that was valid lately is looked up, whoever else sends wrong ones from its address.
+        if kept is None or not _fits(key, kept):
+            self._failed.check(address)
+        record = None if self._failed.is_known(key) else await checks.run(_look_up, checks.engine, key)
         if record is None:
+            self._failed.add(key, address)
             raise Unauthenticated(f"This API key is not valid. {HOW_TO_SEND_A_KEY}", headers=CHALLENGES)
         self._kept[key.id] = time.monotonic(), record
         self._kept.move_to_end(key.id)

@@ -10,6 +10,7 @@ from sqlalchemy import Engine
 
 from service.api.authenticator import Authenticator, Caller
 from service.api.rate_limiter import RateLimiter
+from service.api.thread_pools import CheckPool, UploadSlots
 from service.core.settings import Settings
 from service.jobs.listener import Listener
 from service.jobs.notifier import WorkerNotifier
@@ -31,6 +32,8 @@ class AppContext:
     evaluators: EvaluatorCache
     authenticator: Authenticator
     rate_limiter: RateLimiter
+    checks: CheckPool
+    uploads: UploadSlots
     workspace: str = workspace_scope.NOBODY
     engine: Engine = field(init=False)
     _by_workspace: dict[str, AppContext] = field(default_factory=dict, repr=False)

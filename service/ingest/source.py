@@ -10,12 +10,17 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO
 
+from service.core.errors import FieldError, UnsupportedMedia
 from service.ingest import archives
 from service.ingest.options import Limits
 from service.ingest.refusals import refuse
 from service.ingest.streams import GZIP, ZSTD, Budget, kept, metered, spool
 
 HEAD = 1 << 20
+SNIFFED = 64 << 10
+# Zip, Parquet, NumPy, and text in UTF-16, for which its reader has a better answer.
+_BINARY = (archives.ZIP, archives.EMPTY_ZIP, b"PAR1", b"\x93NUMPY", b"\xff\xfe", b"\xfe\xff")
+_NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _PACKED = (".gz", ".zst", ".zstd")
 _INVISIBLE = re.compile(r"[\x00-\x1f\x7f]")
 
@@ -118,9 +123,21 @@ def _plain(name: str, data: BinaryIO, budget: Budget, stack: contextlib.ExitStac
         stream.seek(0)
         return stream
     with metered(stream, name, budget) as unzipped:
+        # The rest is expanded only when the beginning looks like something that is read here.
+        _check_beginning(name, unzipped.peek(SNIFFED)[:SNIFFED])
         copy = spool(unzipped)
     stack.enter_context(contextlib.closing(copy))
     return kept(copy)
+
+
+def _check_beginning(name: str, head: bytes) -> None:
+    """Refuse what is neither text nor in a binary format that is read here."""
+    if head.startswith(_BINARY) or archives.is_tar(head) or not _NO_TEXT.search(head):
+        return
+    raise UnsupportedMedia(
+        f"{name}: what is compressed in it is neither text nor an archive, a Parquet or a NumPy file",
+        [FieldError(name, "unknown_format", "not recognised")],
+    )
 
 
 def _is_one_file(archive: archives.Zip) -> bool:

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 CHUNK = 1 << 20
 IN_MEMORY = 64 << 20
+# Logs that repeat a long prompt compress 50 to 100 times; what compresses more is made to fill the disk.
+MAX_RATIO = 200
+ANY_RATIO = 16 << 20
 GZIP = b"\x1f\x8b"
 ZSTD = b"\x28\xb5\x2f\xfd"
 BROKEN = (zlib.error, lzma.LZMAError, zipfile.BadZipFile, struct.error, OSError, EOFError)
@@ -54,10 +57,18 @@ class Budget:
 class _Metered(io.RawIOBase):
     """Reads from a stream, charging a budget; closing it closes the stream only if it owns it."""
 
-    def __init__(self, inner: IO[bytes], name: str, budget: Budget | None, owned: bool) -> None:
+    def __init__(
+        self,
+        inner: IO[bytes],
+        name: str,
+        budget: Budget | None,
+        owned: bool,
+        packed: _Metered | None = None,
+    ) -> None:
         super().__init__()
         self._inner, self._name, self._budget, self._owned = inner, name, budget, owned
-        self._count = 0
+        self._packed = packed
+        self.count = 0
 
     def readinto(self, buffer: WriteableBuffer, /) -> int:
         """Fill the buffer as far as the stream and the budget go."""
@@ -66,9 +77,11 @@ class _Metered(io.RawIOBase):
             chunk = self._inner.read(len(view))
         except BROKEN as error:
             raise broken(self._name, error) from None
-        self._count += len(chunk)
+        self.count += len(chunk)
         if self._budget is not None:
-            self._budget.charge(self._name, self._count)
+            self._budget.charge(self._name, self.count)
+        if self._packed is not None and self.count > max(ANY_RATIO, MAX_RATIO * self._packed.count):
+            raise too_dense(self._name)
         view[: len(chunk)] = chunk
         return len(chunk)
 
@@ -105,11 +118,12 @@ def kept(inner: IO[bytes]) -> io.BufferedReader:
 
 def metered(inner: IO[bytes], name: str, budget: Budget) -> io.BufferedReader:
     """The stream from where it is, decompressed if need be, charged to the budget."""
-    buffered = io.BufferedReader(_Metered(inner, name, None, owned=True), CHUNK)
-    head = buffered.peek(4)[:4]
-    return io.BufferedReader(
-        _Metered(decompressed(cast(IO[bytes], buffered), head), name, budget, owned=True), CHUNK
-    )
+    raw = _Metered(inner, name, None, owned=True)
+    buffered = cast(IO[bytes], io.BufferedReader(raw, CHUNK))
+    head = cast(io.BufferedReader, buffered).peek(4)[:4]
+    plain = decompressed(buffered, head)
+    packed = None if plain is buffered else raw
+    return io.BufferedReader(_Metered(plain, name, budget, owned=True, packed=packed), CHUNK)
 
 
 def decompressed(stream: IO[bytes], head: bytes) -> IO[bytes]:
@@ -139,6 +153,14 @@ def too_large(name: str, limits: Limits) -> TooLarge:
     return TooLarge(
         f"{name} expands to more than {limits.bytes:,} bytes, the most this service accepts; "
         "send it model by model, or have TASTETEST_MAX_EXPANDED_BYTES raised"
+    )
+
+
+def too_dense(name: str) -> TooLarge:
+    """The problem of compressed bytes that expand as results never do."""
+    return TooLarge(
+        f"{name} expands to more than {MAX_RATIO} times its size, as results of models never do; "
+        "send it uncompressed if it is what it should be"
     )
 
 

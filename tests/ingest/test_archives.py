@@ -6,12 +6,14 @@ import gzip
 import io
 import struct
 import tarfile
+import time
+from collections.abc import Callable
 from typing import Literal
 
 import pytest
 import zstandard
 
-from service.core.errors import Problem, TooLarge
+from service.core.errors import Problem, TooLarge, UnsupportedMedia
 from service.ingest import Limits
 from tests.ingest.helpers import load, load_all, refused, refused_all, warned, zipped
 
@@ -189,3 +191,33 @@ def test_encrypted_and_corrupt_members() -> None:
     data = bytearray(zipped({"a.csv": A * 50}))
     data[50:60] = b"\xff" * 10
     refused(bytes(data), "broken")
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, zstd])
+def test_what_expands_as_results_never_do_is_refused_before_it_is_all_expanded(
+    pack: Callable[[bytes], bytes],
+) -> None:
+    """Text of one kind, so that its beginning tells nothing."""
+    bomb = pack(b"model,q1,q2\n" + b"a,1,0\n" * (10 << 20))
+    limits = Limits(bytes=1 << 30)
+    with pytest.raises(TooLarge, match="200 times its size"):
+        load(bomb, limits=limits)
+    repeated = pack(b"model,q1,q2\n" + b"".join(b"m%d,1,0\n" % i for i in range(1000)))
+    assert len(load(repeated).matrix.models) == 1000
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, zstd])
+def test_what_is_nothing_read_here_is_not_expanded(
+    pack: Callable[[bytes], bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[int] = []
+    monkeypatch.setattr("service.ingest.source.spool", lambda stream: read.append(1))
+    with pytest.raises(UnsupportedMedia, match="neither text nor an archive"):
+        load(pack(bytes(8 << 20)))
+    assert not read
+
+
+def test_a_header_of_empty_columns_is_refused_before_the_table_is_parsed() -> None:
+    began = time.perf_counter()
+    refused(b"," * 200_000 + b"\n" + b"1," * 200_000 + b"1\n", "200,001 of the 200,001 columns have no name")
+    assert time.perf_counter() - began < 1

@@ -42,7 +42,7 @@ async def _caller(scope: Scope) -> authenticator.Caller:
         return authenticator.NOBODY
     context: AppContext = scope["app"].state.context
     caller = await context.authenticator.authenticate(
-        context.everywhere, scope["method"], Headers(scope=scope)
+        context.checks, scope["method"], Headers(scope=scope), (scope["client"] or ("",))[0]
     )
     await context.rate_limiter.check(caller)
     return caller

@@ -10,7 +10,6 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from fastapi import APIRouter
 from sqlalchemy import Engine
-from starlette.concurrency import run_in_threadpool
 
 import migrations
 from service.api.context import ContextDep
@@ -36,7 +35,7 @@ async def ready(context: ContextDep) -> Ready:
 
     Without the broker the service is `degraded`: jobs are accepted, and start when it is back.
     """
-    await run_in_threadpool(_check_schema, context.everywhere)
+    await context.checks.run(_check_schema, context.checks.engine)
     reachable = False
     with contextlib.suppress(TimeoutError):
         # A frozen broker would outlast the prober's patience; the thread gives up a little later.

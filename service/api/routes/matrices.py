@@ -6,7 +6,6 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request, Response
 from sqlalchemy import Connection
-from starlette.concurrency import run_in_threadpool
 
 from service.api import etags, responses
 from service.api.context import AppContext, ContextDep
@@ -47,7 +46,7 @@ async def create_matrix(
     options go in the query or as further fields of the form.
     """
     async with received(request, fields.given()) as sent:
-        return await run_in_threadpool(_create, context, sent, idempotency_key)
+        return await context.uploads.run(context.workspace, _create, context, sent, idempotency_key)
 
 
 def _create(context: AppContext, sent: Received, key: str | None) -> Response:
@@ -140,7 +139,8 @@ async def put_model(
         message = f"The path names {model!r}; leave `model` out."
         raise InvalidRequest(f"query/model: {message}", [FieldError("query/model", "repeated", message)])
     async with received(request, fields.given() | {"model": model}) as sent:
-        stored = await run_in_threadpool(
+        stored = await context.uploads.run(
+            context.workspace,
             upload_matrix.put_model,
             context.engine,
             matrix_id,

@@ -9,7 +9,6 @@ from typing import Annotated
 import numpy as np
 from fastapi import APIRouter, Query, Request
 from numpy.typing import NDArray
-from starlette.concurrency import run_in_threadpool
 
 from service import ingest
 from service.api import responses
@@ -65,7 +64,9 @@ async def estimate(
     models, and the models it cannot be told from.
     """
     async with received(request, fields.given()) as sent:
-        return await run_in_threadpool(_estimate, context, selection_id, sent, keep, confidence, run_variance)
+        return await context.uploads.run(
+            context.workspace, _estimate, context, selection_id, sent, keep, confidence, run_variance
+        )
 
 
 @router.get("", responses=refusals(404))

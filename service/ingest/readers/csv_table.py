@@ -25,6 +25,8 @@ from service.ingest.source import File
 from service.ingest.upload import Grid
 
 _BLOCK = 16 << 20
+# What spreadsheets leave beside a table is fewer.
+_MOST_BLANK = 1000
 _PROSE = (".txt", ".md", ".rst", ".yaml", ".yml", ".toml", ".log", ".py", ".sh", ".html", ".xml")
 _DECIMAL = re.compile(rb'[,;\t]"?\d?\.\d')
 """A cell that shows that whole numbers are not worth a try."""
@@ -77,8 +79,6 @@ def read(file: File, context: Context) -> Grid | Iterable[Block]:
 
 def _wide(file: File, header: Header, context: Context) -> Grid:
     roles = columns.wide(header.names, context.options)
-    if len(header.names) > context.limits.examples + context.limits.models:
-        raise refuse(f"{file.name} has {len(header.names):,} columns", "too_many_columns")
     table = _table(file, header, roles, context.limits)
     if not table.num_rows:
         raise _no_rows(file)
@@ -149,7 +149,18 @@ def _header(file: File, limits: Limits) -> Header:
     if len(names) < 2:
         detail = f"{file.name}: its header has one column, {listed(names)}; a table has two or more"
         raise refuse(detail, "header", [("row 1", listed(names))])
+    _check_names(names, file.name, limits)
     return Header(names, separator, rows.line_num)
+
+
+def _check_names(names: list[str], file: str, limits: Limits) -> None:
+    """Refuse a header that no table of results has, before anything is parsed by it."""
+    if len(names) > limits.examples + limits.models:
+        raise refuse(f"{file} has {len(names):,} columns", "too_many_columns")
+    blank = sum(not name.strip() for name in names)
+    if blank > _MOST_BLANK:
+        detail = f"{file}: {blank:,} of the {len(names):,} columns have no name; name or remove them"
+        raise refuse(detail, "header", [("row 1", f"{blank:,} columns without a name")])
 
 
 def _separator(text: str) -> str:
