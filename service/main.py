@@ -89,7 +89,7 @@ def create_app(settings: Settings) -> FastAPI:
     )
     for resource in (*resources, job_reports, pages, api_docs, health, metrics):
         app.include_router(resource.router)
-    app.add_middleware(BodyLimitMiddleware, limit=settings.max_body_bytes)
+    app.add_middleware(BodyLimitMiddleware, limit=settings.max_body_bytes, seconds=settings.body_seconds)
     app.add_middleware(AuthenticationMiddleware)
     app.add_middleware(RequestEnvelopeMiddleware)
     problems.install(app)

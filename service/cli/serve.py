@@ -20,6 +20,7 @@ from sqlalchemy.exc import OperationalError, ProgrammingError
 import migrations
 from service.api.authenticator import any_key, is_loopback
 from service.cli import default_stack
+from service.cli.connections import protocol
 from service.cli.supervisor import Supervisor
 from service.core import logging
 from service.core.settings import Settings, get_settings
@@ -43,7 +44,11 @@ def serve(host: str, port: int, data_dir: Path, workers: int | None, on_ready: R
         keyless = check_reach(host, settings)
         app = create_app(settings)
         config = uvicorn.Config(
-            app, log_config=None, access_log=False, timeout_graceful_shutdown=GRACE_SECONDS
+            app,
+            http=protocol(settings),
+            log_config=None,
+            access_log=False,
+            timeout_graceful_shutdown=GRACE_SECONDS,
         )
         told = partial(on_ready, keyless=keyless)
         server = _Server(config, told, lambda: app.state.context.listener.send_home())

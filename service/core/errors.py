@@ -11,6 +11,7 @@
     ├── StorageFull      409   the workspace holds as much as it may
     ├── TooManyJobs      429   as many jobs of the workspace are unfinished as may be
     ├── TooManyRequests  429   more requests in a minute than the key may send
+    ├── RequestTimeout   408   the body does not come
     ├── NotFound         404   no such resource
     ├── Conflict         409   the resource's state forbids it
     └── Unavailable      503   something this service needs does not answer
@@ -129,6 +130,14 @@ class TooManyRequests(Problem):
     status = 429
     type = "too-many-requests"
     title = "Too many requests"
+
+
+class RequestTimeout(Problem):
+    """The body does not come."""
+
+    status = 408
+    type = "request-timeout"
+    title = "The request did not come in time"
 
 
 class NotFound(Problem):

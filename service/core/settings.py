@@ -43,6 +43,11 @@ class Settings(BaseSettings):
 
     max_body_bytes: Positive = 512 * MEBI
     max_expanded_bytes: Positive = 4096 * MEBI
+    # Of one server: connections, and how long it waits for a request's headers, and for its body beyond
+    # what a slow line needs.
+    max_connections: Positive = 1000
+    header_seconds: Annotated[float, Field(gt=0)] = 10.0
+    body_seconds: Annotated[float, Field(gt=0)] = 60.0
     max_models: Positive = 20_000
     max_examples: Positive = 200_000
     max_cells: Positive = 200_000_000

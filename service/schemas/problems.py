@@ -40,7 +40,9 @@ class ProblemDocument(ResponseModel):
 
 def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """OpenAPI entries for the statuses an operation may refuse with; 500 and 503 always belong."""
-    return {status: problem_answer(status) for status in sorted({*statuses, 422, 500, 503})}
+    # Whoever may send too much may send too slowly.
+    slow = {408} if 413 in statuses else set()
+    return {status: problem_answer(status) for status in sorted({*statuses, *slow, 422, 500, 503})}
 
 
 def problem_answer(status: int) -> dict[str, Any]:
@@ -54,6 +56,7 @@ REASONS = {
     401: "No API key, or none that is valid; keys are asked for once there are any",
     403: "The key lacks the scope, or a page of another site asks",
     404: "There is no such resource",
+    408: "The body did not come in time",
     409: "The state of the resource forbids this",
     413: "Larger than this service accepts",
     415: "The format of the body is not recognised",

@@ -11,6 +11,7 @@ import httpx
 import pytest
 import uvicorn
 
+from service.cli.connections import protocol
 from service.core.settings import Settings
 from service.main import create_app
 from tests.contract import document
@@ -26,7 +27,11 @@ def answering(settings: Settings) -> Iterator[httpx.Client]:
         listener.bind(("127.0.0.1", 0))
         listener.listen()  # a request that comes before the server waits for it
         config = uvicorn.Config(
-            create_app(settings), log_config=None, access_log=False, timeout_graceful_shutdown=1
+            create_app(settings),
+            http=protocol(settings),
+            log_config=None,
+            access_log=False,
+            timeout_graceful_shutdown=1,
         )
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})

@@ -19,7 +19,15 @@ from service.api.authenticator import HOW_TO_SEND_A_KEY
 from service.api.openapi.examples import PROBLEM, RECORDED, SHORT
 from service.api.openapi.upload_bodies import CSV
 from service.cli import default_stack
-from service.core.errors import FieldError, Forbidden, Problem, TooManyRequests, Unauthenticated, Unavailable
+from service.core.errors import (
+    FieldError,
+    Forbidden,
+    Problem,
+    RequestTimeout,
+    TooManyRequests,
+    Unauthenticated,
+    Unavailable,
+)
 from service.core.settings import Settings
 from service.store.database import make_engine
 from tests.api.conftest import answering
@@ -84,8 +92,10 @@ def main() -> None:
 def _elsewhere() -> tuple[Problem, ...]:
     """Problems of a service in another state than this one is in."""
     scope = "This needs a key with the scope 'write'; the one sent has: read."
+    slow = "The body did not come within 60 s beyond what a slow line needs."
     many = "A key may send 12,000 requests a minute; there is room again in 7 s."
     return (
+        RequestTimeout(slow, [FieldError("", "too_slow", slow)]),
         Unavailable("The database does not answer; try again in a few seconds."),
         Unauthenticated(f"This API key is not valid. {HOW_TO_SEND_A_KEY}"),
         Forbidden(scope, [FieldError("header/authorization", "missing_scope", scope)]),

@@ -74,7 +74,14 @@ UPLOADS = [
         ("scores", "object"),
         params={},
     ),
-    Refused("gzip bomb", gzip.compress(b"\0" * 300_000_000, 9)[:LIMIT], (), params={}),
+    Refused(
+        "gzip bomb",
+        gzip.compress(b"\0" * 300_000_000, 9)[:LIMIT],
+        ("neither text",),
+        status=415,
+        slug="unsupported-format",
+        params={},
+    ),
     Refused("invalid UTF-8", csv(HEAD, *GOOD) + b"\xff\xfe,1,1,1\n", ("UTF-8",)),
     Refused("NUL in a name", csv(HEAD, *GOOD) + b"c\0d,1,1,1\n", ("U+0000",)),
     Refused(

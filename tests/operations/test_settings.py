@@ -57,6 +57,9 @@ PROOF = {
     "hosts": "api/test_browsers.py::test_without_keys_local_and_named_hosts_are_answered",
     "max_job_cpu_seconds": "api/test_limits.py::test_a_request_that_would_compute_for_too_long_is_refused",
     "max_unfinished_jobs": "api/test_limits.py::test_a_workspace_has_so_many_unfinished_jobs",
+    "max_connections": "api/test_connections.py::test_no_more_connections_than_so_many_are_open",
+    "header_seconds": "api/test_connections.py::test_half_a_header_does_not_stay",
+    "body_seconds": "api/test_connections.py::test_a_body_that_does_not_come_is_not_waited_for",
     "upload_threads": "api/test_isolation.py::test_one_workspaces_uploads_leave_room_for_anothers",
     "uploads_per_workspace": (
         "api/test_isolation.py::test_uploads_beyond_a_workspaces_slots_are_told_when_to_come_again"

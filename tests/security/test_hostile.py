@@ -127,6 +127,8 @@ SMUGGLED = "0\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n"
     "headers",
     [
         ("Content-Length: 5", "Content-Length: 60"),
+        ("Content-Length: 60", "Transfer-Encoding: chunked"),
+        ("Transfer-Encoding: chunked", "Content-Length: 5"),
         ("Transfer-Encoding: xchunked",),
         ("Transfer-Encoding: chunked, identity",),
         ("Transfer-Encoding : chunked",),
@@ -141,13 +143,6 @@ def test_ambiguous_requests_are_refused_and_nothing_after_them_is_read(
     said = raw(api, "POST /matrices HTTP/1.1", "Host: localhost", *headers, body=SMUGGLED)
     assert said.startswith(b"HTTP/1.1 400")
     assert said.count(b"HTTP/1.1") == 1
-
-
-def test_a_chunked_body_ends_where_its_chunks_do(api: httpx.Client) -> None:
-    """A length beside them is what smuggling needs a second reader to believe."""
-    both = ("Content-Length: 60", "Transfer-Encoding: chunked")
-    said = raw(api, "POST /matrices HTTP/1.1", "Host: localhost", *both, body=SMUGGLED)
-    assert said.startswith((b"HTTP/1.1 400", b"HTTP/1.1 422"))
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import time
 import uuid
@@ -11,7 +12,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.api import problems, request_metrics
-from service.core.errors import FieldError, TooLarge
+from service.core.errors import FieldError, RequestTimeout, TooLarge
 
 log = structlog.get_logger("tastetest.access")
 
@@ -61,12 +62,19 @@ class RequestEnvelopeMiddleware:
             _record(scope, status, time.perf_counter() - started)
 
 
-class BodyLimitMiddleware:
-    """Refuses bodies over `limit` bytes, by their declared length or, chunked, by counting."""
+# A body may take as long as this many bytes a second need, beside the time that is set.
+SLOWEST = 32 * 1024
 
-    def __init__(self, app: ASGIApp, limit: int) -> None:
+
+class BodyLimitMiddleware:
+    """Refuses bodies over `limit` bytes, by their declared length or, chunked, by counting; and those
+    that do not come within `seconds` beyond what a slow line needs.
+    """
+
+    def __init__(self, app: ASGIApp, limit: int, seconds: float) -> None:
         self.app = app
         self.limit = limit
+        self.seconds = seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one connection."""
@@ -80,17 +88,31 @@ class BodyLimitMiddleware:
         await self.app(scope, self._counted(receive), send)
 
     def _counted(self, receive: Receive) -> Receive:
-        total = 0
+        total, complete = 0, False
+        began = time.monotonic()
 
         async def counted() -> Message:
-            nonlocal total
-            message = await receive()
+            nonlocal total, complete
+            if complete:
+                # What comes now is that the caller has left, whenever that is.
+                return await receive()
+            deadline = began + self.seconds + total / SLOWEST
+            try:
+                async with asyncio.timeout(deadline - time.monotonic()):
+                    message = await receive()
+            except TimeoutError:
+                raise self._too_slow() from None
+            complete = not message.get("more_body", False)
             total += len(message.get("body", b""))
             if total > self.limit:
                 raise self._refusal()
             return message
 
         return counted
+
+    def _too_slow(self) -> RequestTimeout:
+        message = f"The body did not come within {self.seconds:g} s beyond what a slow line needs."
+        return RequestTimeout(message, [FieldError("", "too_slow", message)], [("Connection", "close")])
 
     def _refusal(self) -> TooLarge:
         limit = f"{self.limit:,} bytes"
