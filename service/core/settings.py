@@ -33,6 +33,10 @@ class Settings(BaseSettings):
     redis_url: str = Field("", validation_alias=AliasChoices("REDIS_URL", "redis_url"))
 
     database_pool: Positive = 10
+    # `tastetest serve` sets it for its own servers: where it watches the space that is left.
+    data_dir: str = ""
+    # With less, nothing more is stored until there is space again.
+    min_free_mib: Positive = 256
 
     # `auto`: open to this machine only, until a first key is made; `required`: from the start.
     auth: Literal["auto", "required"] = "auto"

@@ -40,9 +40,9 @@ class ProblemDocument(ResponseModel):
 
 def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """OpenAPI entries for the statuses an operation may refuse with; 500 and 503 always belong."""
-    # Whoever may send too much may send too slowly.
-    slow = {408} if 413 in statuses else set()
-    return {status: problem_answer(status) for status in sorted({*statuses, *slow, 422, 500, 503})}
+    # Whoever may send too much may send too slowly, or find the disk full.
+    with_body = {408, 507} if 413 in statuses else set()
+    return {status: problem_answer(status) for status in sorted({*statuses, *with_body, 422, 500, 503})}
 
 
 def problem_answer(status: int) -> dict[str, Any]:
@@ -64,4 +64,5 @@ REASONS = {
     429: "Too many requests, or too many unfinished jobs",
     500: "A defect of the service",
     503: "The service cannot answer now",
+    507: "No space left in the data directory",
 }

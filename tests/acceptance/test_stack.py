@@ -9,12 +9,13 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import httpx
 import psutil
 
-from tests.acceptance.running import ready_address, result, serving
+from tests.acceptance.running import DONE, ready_address, result, serving
 
 TINY = {"models": ["a", "b"], "examples": ["1", "2", "3"], "scores": [[1, 0, 1], [0, 1, 0]]}
 
@@ -122,3 +123,53 @@ def test_the_demo_shows_the_main_job_and_leaves_nothing() -> None:
             assert expected in shown.stdout, shown.stdout
         assert not list(Path(folder).glob("tastetest-demo-*"))
         assert processes_of(Path(folder)) == []
+
+
+def test_killed_servers_are_started_again_and_jobs_go_on(tmp_path: Path) -> None:
+    """kill -9 of Postgres and of Valkey, each with a job asked for before it."""
+    with (
+        serving("--data-dir", str(tmp_path)) as served,
+        httpx.Client(base_url=served.address, timeout=60) as client,
+    ):
+        matrix = client.post("/matrices", json=TINY).json()
+        for seed, name in enumerate(("postgres", "valkey")):
+            body = {"matrix_id": matrix["id"], "method": "random", "size": 2, "seed": seed}
+            job = client.post("/select", json=body).json()
+            server(tmp_path, name).kill()
+            deadline = time.monotonic() + 30
+            status = ""
+            while status not in DONE:
+                assert time.monotonic() < deadline, f"{status} after the end of {name}"
+                answer = client.get(f"/jobs/{job['id']}", params={"wait": 1})
+                assert answer.status_code in (200, 503)
+                status = answer.json().get("status", "")
+            assert status == "succeeded"
+    assert processes_of(tmp_path) == []
+
+
+def server(folder: Path, name: str) -> psutil.Process:
+    """The first process of a server of the stack."""
+    if name == "postgres":
+        return psutil.Process(int((folder / "postgres" / "postmaster.pid").read_text().split()[0]))
+    return next(p for p in psutil.process_iter() if p.name().startswith("valkey") and of(p, folder))
+
+
+def of(process: psutil.Process, folder: Path) -> bool:
+    try:
+        return process.environ().get("TASTETEST_STACK") == str(folder)
+    except psutil.Error:
+        return False
+
+
+def test_a_server_that_cannot_be_started_again_ends_the_service(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "service.cli", "serve", "--port", "0", "--data-dir", str(tmp_path)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    with process:
+        ready_address(process)
+        # Nothing that is no server's data can be started on.
+        (tmp_path / "postgres" / "postgresql.conf").write_text("no such setting = 1\n")
+        server(tmp_path, "postgres").kill()
+        _, said = process.communicate(timeout=90)
+    assert process.returncode == 1
+    assert "cannot be started again" in said
+    assert processes_of(tmp_path) == []

@@ -22,6 +22,7 @@ from service.cli import default_stack
 from service.core.errors import (
     FieldError,
     Forbidden,
+    NoSpaceLeft,
     Problem,
     RequestTimeout,
     TooManyRequests,
@@ -96,6 +97,7 @@ def _elsewhere() -> tuple[Problem, ...]:
     many = "A key may send 12,000 requests a minute; there is room again in 7 s."
     return (
         RequestTimeout(slow, [FieldError("", "too_slow", slow)]),
+        NoSpaceLeft(),
         Unavailable("The database does not answer; try again in a few seconds."),
         Unauthenticated(f"This API key is not valid. {HOW_TO_SEND_A_KEY}"),
         Forbidden(scope, [FieldError("header/authorization", "missing_scope", scope)]),

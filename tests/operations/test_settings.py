@@ -57,6 +57,8 @@ PROOF = {
     "hosts": "api/test_browsers.py::test_without_keys_local_and_named_hosts_are_answered",
     "max_job_cpu_seconds": "api/test_limits.py::test_a_request_that_would_compute_for_too_long_is_refused",
     "max_unfinished_jobs": "api/test_limits.py::test_a_workspace_has_so_many_unfinished_jobs",
+    "data_dir": "api/test_disk.py::test_a_full_disk_is_said_before_postgres_stops",
+    "min_free_mib": "api/test_disk.py::test_a_full_disk_is_said_before_postgres_stops",
     "max_connections": "api/test_connections.py::test_no_more_connections_than_so_many_are_open",
     "header_seconds": "api/test_connections.py::test_half_a_header_does_not_stay",
     "body_seconds": "api/test_connections.py::test_a_body_that_does_not_come_is_not_waited_for",

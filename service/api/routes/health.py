@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from functools import lru_cache
+from typing import Literal
 
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
@@ -14,11 +15,15 @@ from sqlalchemy import Engine
 import migrations
 from service.api.context import ContextDep
 from service.api.route_classes import PublicRoute
+from service.core import disk
 from service.core.errors import Unavailable
+from service.core.settings import Settings
 from service.schemas.health import Live, Ready
 from service.schemas.problems import refusals
 
 BROKER_SECONDS = 0.7
+# Times the space that must be left: time enough to make some.
+LOW = 4
 
 router = APIRouter(tags=["operation"], route_class=PublicRoute)
 
@@ -41,9 +46,22 @@ async def ready(context: ContextDep) -> Ready:
         # A frozen broker would outlast the prober's patience; the thread gives up a little later.
         async with asyncio.timeout(BROKER_SECONDS):
             reachable = await asyncio.to_thread(context.notifier.reachable)
-    if reachable:
-        return Ready(status="ready", database="ok", broker="ok")
-    return Ready(status="degraded", database="ok", broker="unreachable")
+    space = _space(context.settings)
+    return Ready(
+        status="ready" if reachable and space in ("ok", "unknown") else "degraded",
+        database="ok",
+        broker="ok" if reachable else "unreachable",
+        disk=space,
+    )
+
+
+def _space(settings: Settings) -> Literal["ok", "low", "full", "unknown"]:
+    free = disk.free_mebibytes(settings)
+    if free is None:
+        return "unknown"
+    if free < settings.min_free_mib:
+        return "full"
+    return "low" if free < LOW * settings.min_free_mib else "ok"
 
 
 def _check_schema(engine: Engine) -> None:
