@@ -28,6 +28,6 @@ class Ready(ResponseModel):
         description="Whether Redis answers, which wakes the workers."
     )
     disk: Literal["ok", "low", "full", "unknown"] = Field(
-        description="Space in the data directory; `low` before it is short, `full` when nothing more is stored,"
+        description="Space in the data directory: `low` before it is short, `full` when no more is stored;"
         " `unknown` where the database has a server of its own."
     )
