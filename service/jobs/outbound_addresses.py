@@ -13,7 +13,7 @@ Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
 
-class Refused(Exception):
+class RefusedAddress(Exception):
     """The address is not one this service sends to; the text says why."""
 
 
@@ -59,14 +59,16 @@ def resolve(host: str, port: int, *, allow_private: bool, seconds: float) -> str
 
     Raises
     ------
-    Refused
+    RefusedAddress
         The host is unknown, is not found in time, or has an address that is not public.
     """
     addresses = _look_up(host, port, seconds)
     if not allow_private and not all(is_public(address) for address in addresses):
-        raise Refused(f"The host {host!r} is in a private network; this service does not send there.")
+        raise RefusedAddress(f"The host {host!r} is in a private network; this service does not send there.")
     if any(is_metadata(address) for address in addresses):
-        raise Refused(f"The host {host!r} is a cloud's metadata service; this service does not send there.")
+        raise RefusedAddress(
+            f"The host {host!r} is a cloud's metadata service; this service does not send there."
+        )
     return addresses[0]
 
 
@@ -118,7 +120,7 @@ def _look_up(host: str, port: int, seconds: float) -> list[str]:
     try:
         found = answer.get(timeout=max(seconds, 0.001))
     except queue.Empty:
-        raise Refused(f"The host {host!r} was not found within {seconds:.0f} s.") from None
+        raise RefusedAddress(f"The host {host!r} was not found within {seconds:.0f} s.") from None
     if isinstance(found, Exception):
-        raise Refused(f"The host {host!r} cannot be found.") from found
+        raise RefusedAddress(f"The host {host!r} cannot be found.") from found
     return found

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import httpcore
 
 from service.core.settings import Settings
-from service.jobs.outbound_addresses import resolve
+from service.jobs.outbound_addresses import RefusedAddress, resolve
 
 SECONDS = 10.0
 """For one message in all: looking the host up, connecting, sending, and the status of the answer."""

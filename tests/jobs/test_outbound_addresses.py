@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from service.jobs.outbound_addresses import Refused, is_metadata, is_public, resolve
+from service.jobs.outbound_addresses import RefusedAddress, is_metadata, is_public, resolve
 from service.jobs.webhook_client import Outbound
 from tests.listening import listening
 
@@ -24,7 +24,7 @@ PRIVATE = [
 @pytest.mark.parametrize("url", PRIVATE)
 def test_private_addresses_are_refused(url: str) -> None:
     careful = Outbound()
-    with pytest.raises(Refused, match="private network"):
+    with pytest.raises(RefusedAddress, match="private network"):
         careful.check(url)
     # And again when it is used: names can move.
     assert "private network" in str(careful.post(url, {}, b""))
@@ -55,13 +55,13 @@ def test_public_addresses_are_public(address: str) -> None:
 def test_metadata_services_are_refused_even_where_private_addresses_are_allowed(address: str) -> None:
     assert is_metadata(address)
     assert not is_public(address)
-    with pytest.raises(Refused, match="metadata"):
+    with pytest.raises(RefusedAddress, match="metadata"):
         resolve(address, 80, allow_private=True, seconds=5)
 
 
 def test_only_the_configured_ports_are_sent_to() -> None:
     for port in (22, 25, 6379, 8080):
-        with pytest.raises(Refused, match="443"):
+        with pytest.raises(RefusedAddress, match="443"):
             Outbound().check(f"https://1.1.1.1:{port}/")
     Outbound().check("https://1.1.1.1:8443/")
     Outbound(ports=(8080,)).check("https://1.1.1.1:8080/")
@@ -76,7 +76,7 @@ def test_a_name_that_is_not_found_in_time_is_refused(monkeypatch: pytest.MonkeyP
         return []
 
     monkeypatch.setattr(socket, "getaddrinfo", slow)
-    with pytest.raises(Refused, match="not found within"):
+    with pytest.raises(RefusedAddress, match="not found within"):
         resolve("slow.example", 443, allow_private=False, seconds=0.05)
     over.set()
 

@@ -21,7 +21,7 @@ from uuid6 import uuid7
 from service.core.errors import Conflict, NotFound
 from service.engine.data.matrix import Matrix
 from service.jobs import lifecycle
-from service.jobs.outbound_addresses import Refused
+from service.jobs.outbound_addresses import RefusedAddress
 from service.jobs.submit import submit
 from service.jobs.webhook_client import Outbound
 from service.jobs.webhook_delivery import PER_WORKSPACE, WAITS, Deliverer, new_secret, register
@@ -201,7 +201,7 @@ def test_each_address_is_told_for_itself(db: Engine, receiver: Receiver) -> None
     "url", ["ftp://example.org/", "file:///etc/passwd", "http://", "//x", "http://u:p@example.org/"]
 )
 def test_only_plain_web_addresses_are_taken(url: str) -> None:
-    with pytest.raises(Refused):
+    with pytest.raises(RefusedAddress):
         HERE.check(url)
 
 

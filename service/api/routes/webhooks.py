@@ -11,7 +11,7 @@ from service.api.context import ContextDep
 from service.api.parameters import Cursor, Limit
 from service.api.route_classes import AdminRoute
 from service.core.errors import Conflict, FieldError, InvalidRequest
-from service.jobs.outbound_addresses import Refused
+from service.jobs.outbound_addresses import RefusedAddress
 from service.jobs.webhook_client import Outbound
 from service.jobs.webhook_delivery import new_secret, register
 from service.schemas.problems import refusals
@@ -47,7 +47,7 @@ def create_webhook(
     """
     try:
         Outbound.of(context.settings).check(ask.url)
-    except Refused as refusal:
+    except RefusedAddress as refusal:
         raise InvalidRequest(f"/url: {refusal}", [FieldError("/url", "refused", str(refusal))]) from None
     secret = new_secret()
     record = register(context.engine, url=ask.url, secret=secret, most=context.settings.max_webhooks)
