@@ -20,7 +20,7 @@ from service.jobs.reconcile import ReconcileReport, reconcile
 from service.jobs.submit import submit
 from service.store import jobs, maintenance_state, matrices, retention
 from service.store.records import MatrixRecord
-from tests.jobs.test_reconcile import bell as bell
+from tests.jobs.test_reconcile import notifier as notifier
 
 ALWAYS = Settings(sweep_seconds=1e-6, check_seconds=1e-6)
 
