@@ -41,6 +41,16 @@ def benchmarks(shared: Path) -> list[Benchmark]:
     ]
 
 
+def public_matrices() -> list[tuple[str, NDArray[np.float64]]]:
+    """The five public matrices beside the project, models × examples, 0/1."""
+    folder = Path(__file__).parents[2].parent / "shared" / "data"
+    paths = [folder / "gpqa" / "correctness.csv.gz"]
+    paths += [
+        folder / "public" / f"{name}.csv.gz" for name in ("arc_challenge", "ifeval", "musr", "openllm_math")
+    ]
+    return [(path.name.partition(".")[0], _gpqa(path).astype(np.float64)) for path in paths]
+
+
 def _odd(models: int) -> NDArray[np.int64]:
     return np.arange(1, models, 2)
 

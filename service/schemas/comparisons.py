@@ -14,7 +14,19 @@ Answer = Annotated[
     one_of("a score from 0 to 1, a list of them (one a run), or null where there is none"),
 ]
 Confidence = Annotated[float, Field(ge=0.5, le=0.9999, description="Of the two-sided interval.")]
-Margin = Annotated[Fraction, Field(description="The largest drop that is acceptable.")]
+Margin = Annotated[
+    Fraction, Field(description="Largest drop that is acceptable; of `improvement` the gain to exceed.")
+]
+Preset = Annotated[
+    Literal["regression", "non_inferiority", "improvement"],
+    Field(
+        description="`regression` fails only when a drop beyond the margin is shown and passes otherwise; "
+        "`non_inferiority` passes only when one is excluded; `improvement` passes only when a gain beyond "
+        "the margin is shown. The last two may be inconclusive."
+    ),
+]
+NON_INFERIORITY_MARGIN = 0.05
+"""Without any margin not even an unchanged model could be shown to be no worse."""
 Power = Annotated[float, Field(ge=0.5, le=0.999, description="With which a drop is to be found.")]
 
 
@@ -49,19 +61,58 @@ class CompareRequest(RequestModel):
         list[Side] | None,
         Field(min_length=1, max_length=100, description="Several at once: all verdicts hold together."),
     ] = None
-    margin: Margin = 0.0
-    confidence: Confidence = 0.95
+    preset: Preset = "regression"
+    margin: Annotated[
+        Margin | None, Field(description="By default 0; 0.05 for `non_inferiority`, 5 points.")
+    ] = None
+    subtask_margin: Annotated[
+        Margin | None,
+        Field(
+            description="The largest drop of any subtask that is acceptable; without it subtasks only warn."
+        ),
+    ] = None
+    confidence: Confidence = 0.9
     power: Power = 0.8
     truth: Annotated[
-        Literal["population", "full_benchmark"],
+        Literal["population", "full_benchmark", "runs"],
         Field(
-            description="Whether the verdict is about the models, or about these very runs on all examples."
+            description="What the verdict is about: these very runs on all examples of this benchmark; new "
+            "`runs` on them (with repeats or `run_variance`); or the models on a `population` of questions."
         ),
-    ] = "population"
+    ] = "full_benchmark"
+    run_variance: Annotated[
+        float | None,
+        Field(
+            ge=0,
+            le=0.25,
+            description="Variance of one answer from one run to the next, of each model, where runs are not "
+            "repeated: p(1 − p) on average; 0 for deterministic decoding.",
+        ),
+    ] = None
+    estimator: Annotated[
+        Literal["auto", "plain"],
+        Field(
+            description="On a selection: full scores estimated with what the source models and the baseline "
+            "say of the other examples, or, of a random or stratified one, the paired difference alone."
+        ),
+    ] = "auto"
+    least_coverage: Annotated[
+        Fraction,
+        Field(
+            description="Share of the examples both must have answered; below it the verdict is inconclusive."
+        ),
+    ] = 0.95
     clusters: Annotated[
         dict[str, Name] | None,
         Field(description="Example id → what it belongs to (a shared passage); of every example compared."),
     ] = None
+
+    @property
+    def gate_margin(self) -> float:
+        """The margin asked for, or the preset's."""
+        if self.margin is not None:
+            return self.margin
+        return NON_INFERIORITY_MARGIN if self.preset == "non_inferiority" else 0.0
 
     @model_validator(mode="after")
     def _one_of_each(self) -> CompareRequest:
@@ -117,6 +168,14 @@ class PowerRequest(RequestModel):
     probability: Annotated[float, Field(ge=0.5, le=0.999, description="Wanted throughout.")] = 0.8
     confidence: Confidence = 0.95
     margin: Margin = 0.0
+    purpose: Annotated[
+        Literal["pull_request_check"] | None,
+        Field(
+            description="Plan the default gate of `/compare` (`confidence` 0.9 unless given, truth this "
+            "benchmark) to find a drop of `difference`: the answer's `pull_request_check`."
+        ),
+    ] = None
+    preset: Preset = "regression"
     benchmark: Annotated[
         Count | None, Field(le=10_000_000, description="Examples of the full benchmark; else the matrix's.")
     ] = None
@@ -132,6 +191,8 @@ class PowerRequest(RequestModel):
     def _has_disagreement(self) -> PowerRequest:
         if (self.disagreement is None) == (self.matrix_id is None):
             raise ValueError("Give either disagreement or matrix_id.")
+        if self.purpose is not None and self.difference <= self.margin:
+            raise ValueError("The difference to be found lies above the margin.")
         if self.matrix_id is None and (self.revision is not None or self.models is not None):
             raise ValueError("revision and models go with matrix_id.")
         return self

@@ -30,11 +30,29 @@ class FullBenchmarkView(ResponseModel):
     )
 
 
+class DropOutcomeView(ResponseModel):
+    """What a gate does with a model this much worse; what is left of 1 is inconclusive."""
+
+    drop: float
+    fail: float
+    passes: float
+
+
 class GateView(ResponseModel):
     """What this comparison could have found."""
 
     false_alarm_rate: float = Field(description="How often an identical model fails.")
-    false_alarm_limit: float = Field(description="Most it may be for a model exactly at the margin.")
+    false_alarm_limit: float = Field(
+        description="The same for a model exactly at the margin: computed, not the nominal level."
+    )
+    false_pass_rate: float = Field(description="How often a model that lies `false_pass_at` below passes.")
+    false_pass_at: float = Field(
+        description="A drop, negative for a gain: the margin; for `regression` 5 points more than it."
+    )
+    smallest_detectable_gain: float | None = Field(
+        description="For `improvement`: passed with the power asked for; else null."
+    )
+    by_drop: list[DropOutcomeView] = Field(description="Probability of the outcomes by true drop.")
     smallest_detectable_drop: float | None = Field(
         description="Found with the power asked for; null where not even the largest drop is."
     )
@@ -84,6 +102,28 @@ class RepeatsView(ResponseModel):
     candidate: RunsView
 
 
+class RunNoiseView(ResponseModel):
+    """Mean variance of one answer from one run to the next."""
+
+    baseline: float
+    candidate: float
+    known_from: Literal["repeats", "stated"]
+
+
+class SubtaskDifferenceView(ResponseModel):
+    """Candidate − baseline on one subtask; all intervals hold together."""
+
+    subtask: str
+    n: int
+    n_benchmark: int
+    baseline_score: float
+    candidate_score: float
+    difference: float
+    interval: Interval
+    verdict: Verdict | None = Field(description="By `subtask_margin`; null without one.")
+    dropped: bool = Field(description="Whether a drop is shown: the interval lies below zero.")
+
+
 class FlipsView(ResponseModel):
     """Examples that changed hands, by id."""
 
@@ -94,35 +134,51 @@ class FlipsView(ResponseModel):
 class ComparisonView(ResponseModel):
     """A candidate beside the baseline.
 
-    `pass`: the interval of the difference lies above −margin; `fail`: below it;
-    `inconclusive`: it holds −margin, so these examples cannot tell.
+    `fail`: the interval of the difference lies below the threshold, −margin (`improvement`: +margin).
+    `pass`: it lies above; with `regression` also when it holds it, as no drop is shown.
+    `inconclusive`: these examples cannot tell, or too few were answered by both.
     """
 
     baseline: str
     candidate: str
     verdict: Verdict
     reason: str
+    preset: Literal["regression", "non_inferiority", "improvement"]
     margin: float
     confidence: float
     power: float
-    truth: Literal["population", "full_benchmark"]
+    truth: Literal["population", "full_benchmark", "runs"]
     baseline_score: float
     candidate_score: float
     difference: float = Field(description="Candidate − baseline.")
     standard_error: float
     interval: Interval
-    interval_method: Literal["score", "t", "exact", "model"]
+    interval_method: Literal["score", "t", "exact", "model", "assisted"]
+    estimator: Literal["plain", "regression", "assisted", "predicted"] = Field(
+        description="`plain`: the paired answers alone; `regression` and `assisted`: a sample corrects what "
+        "baseline and source models predict; `predicted`: the source models' predictor."
+    )
+    run_variance: RunNoiseView | None = Field(description="Null where it is not known.")
     n_common: int
     n_asked: int
     n_benchmark: int
     coverage: Fraction
-    effective_size: float | None
+    least_coverage: Fraction = Field(description="Below it the verdict is inconclusive.")
+    bounds: Interval | None = Field(
+        description="The difference on the examples asked were all missing answers against, or for, the "
+        "candidate; null when nothing is missing."
+    )
+    effective_size: float | None = Field(
+        description="Random examples whose paired answers alone would tell as much; null when all is known."
+    )
     b: int = Field(description="Examples only the baseline gets right.")
     c: int = Field(description="Examples only the candidate gets right.")
     disagreement: Fraction
     mcnemar: McNemarView | None = Field(description="Null for graded scores.")
     full_benchmark: FullBenchmarkView
     gate: GateView
+    subtasks: list[SubtaskDifferenceView] | None = Field(description="Null where the benchmark has none.")
+    subtask_margin: float | None
     equivalence: EquivalenceView | None = Field(description="Null without a margin.")
     clusters: ClustersView | None
     repeats: RepeatsView | None
@@ -256,6 +312,32 @@ class HistoryView(ResponseModel):
     false_fail_wanted: float
 
 
+class PlannedSizeView(ResponseModel):
+    """A gate on this many random examples."""
+
+    size: int
+    standard_error: float = Field(description="Of the difference from the one on the whole benchmark.")
+    estimator: Literal["plain", "regression", "assisted", "predicted"]
+    false_fail_rate: float = Field(description="A candidate exactly at the margin fails.")
+    false_pass_rate: float = Field(description="A candidate `false_pass_at` below passes.")
+    false_pass_at: float
+    smallest_detectable_drop: float | None = Field(description="Fails with the probability asked for.")
+    smallest_detectable_gain: float | None = Field(description="Of `improvement`: passes with it.")
+    by_drop: list[DropOutcomeView]
+
+
+class PlannedGateView(ResponseModel):
+    """The size at which a gate finds a drop, and what it does at each size."""
+
+    drop: float
+    size: int | None = Field(description="Fewest random examples; null where only all of them show it.")
+    preset: Literal["regression", "non_inferiority", "improvement"]
+    margin: float
+    confidence: float
+    pairs: int = Field(description="Pairs of the matrix's models the errors were measured on.")
+    by_size: list[PlannedSizeView]
+
+
 class PowerView(ResponseModel):
     """How many random examples it takes, and what each size can tell."""
 
@@ -278,6 +360,7 @@ class PowerView(ResponseModel):
     measured: list[MeasuredView] | None = Field(description="By the `/mdad` job named, best first.")
     threshold: ThresholdView | None
     history: HistoryView | None
+    pull_request_check: PlannedGateView | None = Field(description="Where `purpose` asks for it.")
 
 
 class ScoreView(ResponseModel):
@@ -288,6 +371,13 @@ class ScoreView(ResponseModel):
     interval: Interval
     standard_error: float
     basis: Literal["design", "model"] = Field(description="A sample needs no model; other selections do.")
+    estimator: Literal["plain", "regression", "assisted", "predicted", "weighted"] = Field(
+        description="`plain`: the sample's mean; `regression`, `assisted`: corrected by what the source "
+        "models say of the other examples; `predicted`: their predictor; `weighted`: the selection's weights."
+    )
+    effective_size: float | None = Field(
+        description="Random examples whose mean would tell as much; null when all is known."
+    )
     answered: int
     asked: int
     coverage: Fraction

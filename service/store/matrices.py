@@ -144,6 +144,12 @@ def stored_bytes(conn: Connection) -> int:
     return int(conn.scalar(total) or 0)
 
 
+def subtask_codes(conn: Connection, matrix_id: str) -> NDArray[np.int32]:
+    """Index of each example's subtask, in the order of the examples; all 0 without subtasks."""
+    ours = matrices.c.id == matrix_id, mine(conn, matrices)
+    return _strata(conn.scalar(select(matrices.c.strata).where(*ours)))
+
+
 def outline(conn: Connection, matrix_id: str, revision: int | None = None) -> dict[str, Any]:
     """What a plan needs to know of a revision, without its cells: the fields of the engine's Outline."""
     record = get(conn, matrix_id, revision)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection
 
 from service.core.errors import FieldError, InvalidRequest
-from service.engine.comparison import AbilityEstimator, Design, Estimator, KnownScores
+from service.engine.comparison import Design, Evidence, Subtasks
 from service.store import answers, matrices, selections
 from service.store.records import MatrixRecord
 from service.usecases.drift import DriftReport, drift_since
@@ -54,8 +54,12 @@ class ComparisonContext:
         Further examples of the benchmark; answers to them are set aside.
     rows : mapping of str to ndarray, shape (n,)
         Models that can be named.
-    estimator, known : optional
-        Where the examples are no sample.
+    evidence : Evidence, optional
+        On a selection: what full scores are estimated from.
+    full : mapping of str to ndarray, shape (N,)
+        Models that can be named whose scores on every example of the benchmark are known.
+    subtasks : Subtasks, optional
+        Of the examples compared.
     drift : optional
         Of a selection whose matrix has gained models.
     """
@@ -67,8 +71,9 @@ class ComparisonContext:
     rows: Mapping[str, Scores]
     design: Design
     prior: float
-    estimator: AbilityEstimator | Estimator | None = None
-    known: KnownScores | None = None
+    evidence: Evidence | None = None
+    full: Mapping[str, Scores] = field(default_factory=dict)
+    subtasks: Subtasks | None = None
     drift: DriftReport | None = None
     set_aside: dict[str, int] = field(default_factory=dict)
 
@@ -90,7 +95,15 @@ def build_comparison_context(
         rows=_rows(conn, record, named),
         design=Design.random(n, n),
         prior=standings.prior(conn, record),
+        subtasks=_subtasks(conn, record),
     )
+
+
+def _subtasks(conn: Connection, record: MatrixRecord) -> Subtasks | None:
+    if len(record.subtasks) < 2:
+        return None
+    codes = matrices.subtask_codes(conn, record.id)
+    return Subtasks(codes, record.subtasks, np.bincount(codes, minlength=len(record.subtasks)))
 
 
 def _rows(conn: Connection, record: MatrixRecord, named: Sequence[str]) -> dict[str, Scores]:
@@ -109,25 +122,32 @@ def _of_selection(
 ) -> ComparisonContext:
     selection = selections.get(conn, selection_id)
     standing = standings.of(conn, selection)
-    place = {model: at for at, model in enumerate(standing.models)}
-    rows = {name: standing.known.answers[place[name]] for name in named if name in place}
-    benchmark = matrices.examples(conn, selection.matrix_id)
+    then = matrices.get(conn, selection.matrix_id, selection.revision)
+    column = {example: at for at, example in enumerate(matrices.examples(conn, selection.matrix_id))}
+    benchmark = [column[example] for example in standing.benchmark]
+    place = {example: at for at, example in enumerate(standing.benchmark)}
+    columns = [place[example] for example in standing.chosen]
+    held = set(standing.models)
     # Models that joined since have full runs too.
     newest = matrices.get(conn, selection.matrix_id)
-    column = {example: at for at, example in enumerate(benchmark)}
-    columns = [column[example] for example in standing.chosen]
-    joined = _rows(conn, newest, [name for name in named if name not in place])
-    rows |= {name: row[columns] for name, row in joined.items()}
+    wholes = _rows(conn, then, [name for name in named if name in held])
+    wholes |= _rows(conn, newest, [name for name in named if name not in held])
+    wholes = {name: row[benchmark] for name, row in wholes.items()}
+    at = {model: row for row, model in enumerate(standing.models)}
+    rows = {name: whole[columns] for name, whole in wholes.items()}
+    rows |= {name: standing.known.answers[at[name]] for name in named if name in held}
+    kept = answers.find(conn, selection.id, named)
     return ComparisonContext(
-        matrix=matrices.get(conn, selection.matrix_id, selection.revision),
+        matrix=then,
         selection_id=selection.id,
         examples=standing.chosen,
-        others=frozenset(benchmark).difference(standing.chosen),
-        rows=rows | answers.find(conn, selection.id, named),
+        others=frozenset(column).difference(standing.chosen),
+        rows=rows | kept,
         design=standing.design,
         prior=standing.prior,
-        estimator=None if isinstance(standing.by, Design) else standing.by,
-        known=standing.known,
+        evidence=standing.evidence,
+        full={name: row for name, row in wholes.items() if name not in kept and not np.isnan(row).any()},
+        subtasks=standing.subtasks,
         drift=drift_since(conn, standings, selection),
     )
 

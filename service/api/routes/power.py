@@ -24,6 +24,8 @@ from service.engine.comparison import (
     suggest_threshold,
     threshold_rates,
 )
+from service.engine.comparison.planned_gate import planned_gate
+from service.engine.data.contracts import Source
 from service.engine.data.matrix import Matrix
 from service.engine.data.outline import Outline
 from service.engine.planning.fields import refuse_missing
@@ -36,6 +38,8 @@ from service.schemas.verdicts import (
     MeasuredSizeView,
     MeasuredView,
     NearMarginView,
+    PlannedGateView,
+    PlannedSizeView,
     PowerView,
     SizePowerView,
     ThresholdView,
@@ -48,6 +52,7 @@ MOST_CELLS = 20_000_000
 MOST_MODELS = 1_000
 DEFAULT_SIZES = (10, 25, 50, 100, 250, 500, 1000)
 HEALTHY_FAILS = 0.01
+GATE_CONFIDENCE = 0.9
 EXAMPLE = {"disagreement": 0.2, "difference": 0.02, "probability": 0.8, "sizes": [100, 500, 1000]}
 
 
@@ -78,6 +83,37 @@ def measure_power(ask: Annotated[PowerRequest, Body(examples=[EXAMPLE])], contex
         measured=measured,
         threshold=None if gate is None else _threshold(gate),
         history=None if gate is None or gate.runs is None else _history(gate, gate.runs),
+        pull_request_check=_planned(ask, disagreement, total, matrix),
+    )
+
+
+def _planned(
+    ask: PowerRequest, disagreement: float, total: int | None, matrix: Matrix | None
+) -> PlannedGateView | None:
+    """What the default gate of `/compare` finds."""
+    if ask.purpose is None:
+        return None
+    confidence = ask.confidence if "confidence" in ask.model_fields_set else GATE_CONFIDENCE
+    rule = GateRule(ask.margin, confidence, ask.probability, ask.preset)
+    source = None if matrix is None else Source(matrix.scores, matrix.strata)
+    found = planned_gate(
+        ask.difference, _sizes(ask, total), rule, total=total, disagreement=disagreement, source=source
+    )
+    by_size = [
+        PlannedSizeView.model_validate(
+            {"size": at.size, "standard_error": at.standard_error, "estimator": at.estimator}
+            | asdict(at.rates)
+        )
+        for at in found.by_size
+    ]
+    return PlannedGateView(
+        drop=found.drop,
+        size=found.size,
+        preset=rule.preset,
+        margin=rule.margin,
+        confidence=rule.confidence,
+        pairs=found.pairs,
+        by_size=by_size,
     )
 
 

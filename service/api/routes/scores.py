@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
-from typing import Annotated
+from dataclasses import asdict, dataclass
+from typing import Annotated, Literal
 
 import numpy as np
 from fastapi import APIRouter, Query, Request
@@ -47,6 +47,24 @@ RunVariance = Annotated[
 ]
 
 
+Estimator = Annotated[
+    Literal["auto", "plain"],
+    Query(
+        description="Of a random or stratified selection: the mean of its answers corrected by what the "
+        "source models say of the other examples, or that mean alone."
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """How to estimate."""
+
+    confidence: float
+    run_variance: float
+    estimator: Literal["auto", "plain"]
+
+
 @router.post("", responses=refusals(400, 404, 413, 415), openapi_extra=UPLOAD_BODY)
 async def estimate(
     selection_id: SelectionId,
@@ -56,6 +74,7 @@ async def estimate(
     keep: Keep = False,
     confidence: Confidence = 0.95,
     run_variance: RunVariance = 0.0,
+    estimator: Estimator = "auto",
 ) -> ScoresView:
     """Estimate full scores from answers on the selection only, in any format of `POST /matrices`.
 
@@ -64,8 +83,9 @@ async def estimate(
     models, and the models it cannot be told from.
     """
     async with received(request, fields.given()) as sent:
+        asked = Asked(confidence, run_variance, estimator)
         return await context.uploads.run(
-            context.workspace, _estimate, context, selection_id, sent, keep, confidence, run_variance
+            context.workspace, _estimate, context, selection_id, sent, asked, keep
         )
 
 
@@ -75,6 +95,7 @@ def list_scores(
     context: ContextDep,
     confidence: Confidence = 0.95,
     run_variance: RunVariance = 0.0,
+    estimator: Estimator = "auto",
 ) -> ScoresView:
     """The estimates of the models whose answers were kept."""
     with context.engine.begin() as conn:
@@ -83,13 +104,12 @@ def list_scores(
         rows = answers.find(conn, selection.id, answers.models(conn, selection.id))
         since = drift_since(conn, context.evaluators, selection)
         matrix = matrices.get(conn, selection.matrix_id, selection.revision)
-    return _view(
-        selection, matrix, standing, rows, confidence, run_variance, kept=True, drift=since, warnings=[]
-    )
+    asked = Asked(confidence, run_variance, estimator)
+    return _view(selection, matrix, standing, rows, asked, kept=True, drift=since, warnings=[])
 
 
 def _estimate(
-    context: AppContext, selection_id: str, sent: Received, keep: bool, confidence: float, run_variance: float
+    context: AppContext, selection_id: str, sent: Received, asked: Asked, keep: bool
 ) -> ScoresView:
     upload = ingest.read(
         sent.file, filename=sent.filename, options=sent.options, limits=limits_of(context.settings)
@@ -113,9 +133,7 @@ def _estimate(
             warnings += [OF_SCORES] if confidences else []
         since = drift_since(conn, context.evaluators, selection)
     warnings = [*upload.warnings, *warnings]
-    return _view(
-        selection, matrix, standing, rows, confidence, run_variance, kept=keep, drift=since, warnings=warnings
-    )
+    return _view(selection, matrix, standing, rows, asked, kept=keep, drift=since, warnings=warnings)
 
 
 def _rows(
@@ -167,8 +185,7 @@ def _view(
     matrix: MatrixRecord,
     standing: SelectionEvaluator,
     rows: dict[str, Row],
-    confidence: float,
-    run_variance: float,
+    asked: Asked,
     *,
     kept: bool,
     drift: DriftReport | None,
@@ -177,11 +194,12 @@ def _view(
     found = []
     if rows:
         table = np.array(list(rows.values()))
-        found = estimate_scores(table, standing.by, standing.known, confidence, run_variance)
+        by = standing.basis(asked.estimator)
+        found = estimate_scores(table, by, standing.known, asked.confidence, asked.run_variance)
     return ScoresView(
         selection_id=selection.id,
         matrix=responses.matrix_ref(matrix),
-        confidence=confidence,
+        confidence=asked.confidence,
         estimator=_estimator(selection, standing),
         scores=[_score(model, score, standing) for model, score in zip(rows, found, strict=True)],
         drift=None if drift is None else responses.drift_view(drift),

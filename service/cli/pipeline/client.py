@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx
 
-from service.cli.pipeline.exit_codes import PipelineError
+from service.cli.pipeline.exit_codes import PipelineError, Refusal
 from service.cli.pipeline.files import Sent
 
 TIMEOUT = httpx.Timeout(600, connect=10)
@@ -113,7 +113,7 @@ class Service:
             return told
         if told is not None and "detail" in told and "errors" in told:
             hint = [KEY] if answer.status_code == httpx.codes.UNAUTHORIZED else []
-            raise PipelineError("\n".join([problem(told), *hint]))
+            raise Refusal("\n".join([problem(told), *hint]), told["errors"])
         asked = f"{answer.request.method} {answer.request.url.path}"
         raise PipelineError(
             f"{self.address} answered {answer.status_code} {answer.reason_phrase} to {asked}, and not as "

@@ -12,10 +12,12 @@ import click
 
 from service.cli.pipeline import formatting, inputs
 from service.cli.pipeline.client import Answer, Service
-from service.cli.pipeline.exit_codes import Exit, PipelineCommand, PipelineError
+from service.cli.pipeline.exit_codes import Exit, PipelineCommand, PipelineError, Refusal
 from service.cli.pipeline.files import opened
 
 VERDICTS = {"pass": Exit.PASS, "fail": Exit.FAIL, "inconclusive": Exit.INCONCLUSIVE}
+WORST = (Exit.PASS, Exit.INCONCLUSIVE, Exit.NO_BASELINE, Exit.FAIL)
+"""Of several baselines the last of these that one ends with."""
 HELP = {"help_option_names": ["-h", "--help"]}
 SHARE = click.FloatRange(0, 1)
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -100,7 +102,14 @@ def push(
 
 
 @click.command(cls=PipelineCommand, context_settings=HELP)
-@click.option("--baseline", metavar="NAME|@FILE", required=True, help="What to compare with.")
+@click.option(
+    "--baseline",
+    "baselines",
+    metavar="NAME|@FILE",
+    required=True,
+    multiple=True,
+    help="What to compare with. Repeat it: main for this change, release for a slow decline.",
+)
 @click.option(
     "--candidate",
     "candidates",
@@ -110,10 +119,20 @@ def push(
     help="Repeat it for several.",
 )
 @click.option(
-    "--margin", type=SHARE, default=0.0, show_default=True, help="Largest drop accepted: 0.02 is 2 points."
+    "--preset",
+    type=click.Choice(["regression", "non_inferiority", "improvement"]),
+    default="regression",
+    show_default=True,
+    help="Fail only a shown drop; pass only where a drop is excluded; pass only a shown gain.",
 )
+@click.option(
+    "--margin",
+    type=SHARE,
+    help="Largest drop accepted: 0.02 is 2 points. By default 0; with non_inferiority 0.05.",
+)
+@click.option("--subtask-margin", type=SHARE, help="Largest drop of any subtask accepted.")
 @_common
-@click.option("--confidence", type=click.FloatRange(0.5, 0.9999), default=0.95, show_default=True)
+@click.option("--confidence", type=click.FloatRange(0.5, 0.9999), default=0.9, show_default=True)
 @click.option(
     "--power",
     type=click.FloatRange(0.5, 0.999),
@@ -123,10 +142,18 @@ def push(
 )
 @click.option(
     "--truth",
-    type=click.Choice(["population", "full_benchmark"]),
-    default="population",
+    type=click.Choice(["full_benchmark", "runs", "population"]),
+    default="full_benchmark",
     show_default=True,
-    help="Judge the models, or these very runs on the full benchmark (answers that never change).",
+    help="Judge these very runs on the full benchmark, new runs on it, or the models on such questions.",
+)
+@click.option(
+    "--run-variance",
+    type=click.FloatRange(0, 0.25),
+    help="Variance of one answer from run to run, where runs are not repeated; 0 for deterministic decoding.",
+)
+@click.option(
+    "--least-coverage", type=SHARE, default=0.95, show_default=True, help="Share both must have answered."
 )
 @click.option(
     "--clusters",
@@ -135,48 +162,81 @@ def push(
     help="What each example belongs to, a shared passage, say: JSON {example: cluster}, or CSV of the two.",
 )
 @click.option("--by-subtask", is_flag=True, help="Each subtask of the selection is a cluster.")
+@click.option(
+    "--no-baseline",
+    type=click.Choice(["error", "pass"]),
+    default="error",
+    show_default=True,
+    help="What to do where nothing is stored under a baseline's name yet.",
+)
 def gate(
-    baseline: str,
+    baselines: tuple[str, ...],
     candidates: tuple[str, ...],
-    margin: float,
     matrix: str | None,
     selection: str | None,
     url: str,
     key: str | None,
     wait: float,
     as_json: bool,
-    confidence: float,
-    power: float,
-    truth: str,
     clusters: Path | None,
     by_subtask: bool,
+    no_baseline: str,
+    **rule: str | float | None,
 ) -> None:
     """Compare candidates with a baseline on the same examples.
 
     Each is a NAME the service knows, or a @FILE of its answers: JSON {example: score}, with
     a list of scores where it ran several times, or CSV with a line an answer.
 
-    Ends with 0 (pass) when the interval of candidate - baseline lies above -margin, with
-    1 (fail) when it lies below, with 2 (inconclusive) when these examples cannot tell,
-    and with 3 when there is no answer. Of several candidates, 1 when any fails and 0 when
-    all pass.
+    Ends with 0 (pass), with 1 (fail), with 2 (inconclusive) when these examples cannot tell
+    or too few were answered, with 3 when there is no answer, and with 4 when nothing is
+    stored under a baseline's name yet. By default a gate fails only when a drop is shown,
+    and says which drop it would have found. Of several, 1 when any fails and 0 when all pass.
     """
     _one_of(matrix, selection)
-    body: Answer = {"baseline": inputs.side(baseline), "margin": margin, "truth": truth}
-    body |= {"confidence": confidence, "power": power}
-    body |= {"matrix_id": matrix} if selection is None else {"selection_id": selection}
-    found = [inputs.side(told) for told in candidates]
-    body |= {"candidate": found[0]} if len(found) == 1 else {"candidates": found}
     if by_subtask and (selection is None or clusters is not None):
         raise click.UsageError("--by-subtask goes with --selection and without --clusters.")
+    body: Answer = {name: value for name, value in rule.items() if value is not None}
+    body |= {"matrix_id": matrix} if selection is None else {"selection_id": selection}
+    found, against = [inputs.side(told) for told in candidates], [inputs.side(told) for told in baselines]
+    body |= {"candidate": found[0]} if len(found) == 1 else {"candidates": found}
     if clusters is not None:
         body["clusters"] = inputs.clusters(clusters)
     with Service(url, wait, key) as service:
         if by_subtask:
             body["clusters"] = _subtasks(service, selection)
+        codes = [
+            _gated(service, {**body, "baseline": side}, name, no_baseline, as_json=as_json)
+            for name, side in zip(baselines, against, strict=True)
+        ]
+    click.get_current_context().exit(max(codes, key=WORST.index))
+
+
+def _gated(service: Service, body: Answer, baseline: str, no_baseline: str, *, as_json: bool) -> Exit:
+    """What comparing with one baseline ends with."""
+    try:
         answer = service.post("/compare", body)
+    except Refusal as refusal:
+        if not any(_is_missing_baseline(error) for error in refusal.errors):
+            raise
+        click.echo(_how_to_make(baseline, body), err=True)
+        return Exit.PASS if no_baseline == "pass" else Exit.NO_BASELINE
     _tell(answer, as_json, formatting.comparisons)
-    click.get_current_context().exit(VERDICTS[answer["verdict"]])
+    return VERDICTS[answer["verdict"]]
+
+
+def _is_missing_baseline(error: dict[str, str]) -> bool:
+    return (error["pointer"], error["code"]) == ("/baseline", "unknown_model")
+
+
+def _how_to_make(baseline: str, body: Answer) -> str:
+    kind = "selection" if "selection_id" in body else "matrix"
+    where = f"--{kind} {body[f'{kind}_id']}"
+    return (
+        f"There is no baseline {baseline!r} yet. Make one of a version known to be good, on the main branch "
+        f"say: tastetest push RESULTS {where} --model {baseline}\n"
+        "To let the gate pass until then: --no-baseline pass"
+    )
 
 
 def _one_of(matrix: str | None, selection: str | None) -> None:

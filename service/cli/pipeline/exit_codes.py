@@ -16,12 +16,22 @@ class Exit(IntEnum):
     FAIL = 1
     INCONCLUSIVE = 2
     ERROR = 3
+    NO_BASELINE = 4
+    """Nothing is stored under the baseline's name yet."""
 
 
 class PipelineError(click.ClickException):
     """What went wrong, as a sentence for the person who reads the pipeline's log."""
 
     exit_code = Exit.ERROR
+
+
+class Refusal(PipelineError):
+    """A request that the service refused, with its problem document's errors."""
+
+    def __init__(self, message: str, errors: list[dict[str, str]]) -> None:
+        super().__init__(message)
+        self.errors = errors
 
 
 class PipelineCommand(click.Command):

@@ -92,7 +92,7 @@ def _comparison(told: Answer) -> Table:
     rows = [
         ("paired difference", f"{_points(told['difference'])} points"),
         (f"{100 * told['confidence']:.3g} % interval", f"{_points(low)} to {_points(high)} points"),
-        ("margin", _margin(told["margin"])),
+        ("gate", _gate(told)),
         (told["candidate"], _percent(told["candidate_score"])),
         (told["baseline"], _percent(told["baseline_score"])),
         ("examples compared", f"{told['n_common']} of {told['n_asked']}; benchmark {told['n_benchmark']}"),
@@ -101,7 +101,7 @@ def _comparison(told: Answer) -> Table:
         ("examples needed to decide", _needed(gate)),
         ("false alarms", f"{100 * gate['false_alarm_rate']:.1f} % of identical models fail"),
     ]
-    rows += _clusters(told) + _runs(told)
+    rows += _subtasks(told) + _clusters(told) + _runs(told)
     if told["flips"]["lost"]:
         rows.append(("lost", _listed(told["flips"]["lost"])))
     for name, value in rows:
@@ -131,8 +131,24 @@ def _runs(told: Answer) -> list[tuple[str, str]]:
     return rows
 
 
-def _margin(margin: float) -> str:
-    return f"drops of up to {100 * margin:.2f} points are accepted" if margin else "no drop is accepted"
+def _gate(told: Answer) -> str:
+    margin = f"{100 * told['margin']:.2f} points"
+    if told["preset"] == "improvement":
+        more = f" of more than {margin}" if told["margin"] else ""
+        return f"passes when a gain{more} is shown"
+    beyond = f"a drop of more than {margin}" if told["margin"] else "a drop"
+    if told["preset"] == "regression":
+        return f"fails when {beyond} is shown"
+    return f"passes when {beyond} is excluded"
+
+
+def _subtasks(told: Answer) -> list[tuple[str, str]]:
+    """Those where a drop is shown, or that decided."""
+    worst = [part for part in told["subtasks"] or () if part["dropped"] or part["verdict"] == "fail"]
+    return [
+        (f"subtask {part['subtask']}", f"{_points(part['difference'])} points on {part['n']} examples")
+        for part in worst[:SHOWN]
+    ]
 
 
 def _mcnemar(told: Answer) -> str:

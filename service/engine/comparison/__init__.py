@@ -12,11 +12,13 @@ Every answer is a dataclass whose module's docstring shows it as JSON.
 from service.engine.comparison.ability_estimator import AbilityEstimator
 from service.engine.comparison.answer import Comparison
 from service.engine.comparison.calibration import Calibration, calibrate, cross_validate
-from service.engine.comparison.compare import Modelled, compare
+from service.engine.comparison.compare import Setting, compare
 from service.engine.comparison.compare_many import Many, compare_many
 from service.engine.comparison.drift import Drift, drift
-from service.engine.comparison.gate import Gate, GateRule, Verdict
+from service.engine.comparison.full_scores import DesignedEvidence, Evidence, FullScores, SampledEvidence
+from service.engine.comparison.gate import Gate, GateRule, Preset, Verdict
 from service.engine.comparison.order_probability import prior_from_pairs
+from service.engine.comparison.paired import Modelled
 from service.engine.comparison.power import (
     GroupDisagreement,
     Power,
@@ -28,7 +30,8 @@ from service.engine.comparison.power import (
 from service.engine.comparison.ranking import Ranking, rank
 from service.engine.comparison.sampling_design import Design, Truth, stratified_design
 from service.engine.comparison.scores import Basis, Estimator, KnownScores, Score, estimate_scores
-from service.engine.comparison.selection_estimates import Selected, basis, modelled
+from service.engine.comparison.selection_estimates import Selected, basis, evidence
+from service.engine.comparison.subtask_differences import Subtasks
 from service.engine.comparison.thresholds import history, suggest_threshold, threshold_rates
 
 __all__ = [
@@ -37,8 +40,11 @@ __all__ = [
     "Calibration",
     "Comparison",
     "Design",
+    "DesignedEvidence",
     "Drift",
     "Estimator",
+    "Evidence",
+    "FullScores",
     "Gate",
     "GateRule",
     "GroupDisagreement",
@@ -46,9 +52,13 @@ __all__ = [
     "Many",
     "Modelled",
     "Power",
+    "Preset",
     "Ranking",
+    "SampledEvidence",
     "Score",
     "Selected",
+    "Setting",
+    "Subtasks",
     "Truth",
     "Verdict",
     "basis",
@@ -58,10 +68,10 @@ __all__ = [
     "cross_validate",
     "drift",
     "estimate_scores",
+    "evidence",
     "group_disagreement",
     "history",
     "measured_size",
-    "modelled",
     "near_margin",
     "power",
     "prior_from_pairs",

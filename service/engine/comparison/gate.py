@@ -1,17 +1,17 @@
 """The verdict, and what the gate that gives it can and cannot do.
 
-The one rule. `margin` is the largest drop that is acceptable (0: none).
+Three presets, one interval of candidate − baseline, one threshold. `margin` is the largest
+drop that is acceptable (`improvement`: the gain that must be exceeded); 0: none.
 
-    pass          the interval of candidate − baseline lies above −margin
-    fail          the interval lies below −margin
-    inconclusive  the interval holds −margin: these examples cannot tell
+    preset           threshold   interval above it   below it   holds it
+    regression       −margin     pass                fail       pass: no drop is shown
+    non_inferiority  −margin     pass                fail       inconclusive
+    improvement      +margin     pass                fail       inconclusive
 
-The interval is two-sided at `confidence`: a candidate exactly at the margin fails with
-probability (1 − confidence) / 2, and passes with the same; an equal one fails more
-rarely, the larger the margin. Enumerated for 10 to 400 examples, 0.025 is kept to within
-0.001 without a margin, and to within 0.02 with one where hardly any example differs.
-When nothing is unknown (the full benchmark, no margin of error) a
-candidate passes unless it lies below −margin.
+The interval is two-sided at `confidence`, so that a candidate exactly at the threshold is
+meant to fail with probability (1 − confidence) / 2, and to be shown above it with the same.
+What it does at a given size is computed, not assumed: with few examples that differ it is up
+to 0.03 more. When nothing is unknown (the full benchmark) a candidate exactly at −margin passes.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from service.engine.comparison.mcnemar import mid_p
 from service.engine.comparison.paired import score_statistic
 
 Verdict = Literal["pass", "fail", "inconclusive"]
+Preset = Literal["regression", "non_inferiority", "improvement"]
 
 # Above this the normal approximation of the gate's behaviour is within 0.002 of the exact one.
 EXACT_UP_TO = 5_000
@@ -43,22 +44,31 @@ class GateRule:
     Attributes
     ----------
     margin : float
-        Largest acceptable drop, ≥ 0.
+        Largest acceptable drop, ≥ 0; of `improvement` the gain to exceed.
     confidence : float
         Of the two-sided interval the verdict rests on.
     power : float
         Probability with which a drop is to be found, for everything that says
         "detectable" or "needed".
+    preset : "regression", "non_inferiority" or "improvement"
+        What the gate is for.
+    coverage : float
+        Share of the examples asked that both must have answered for a verdict.
+    subtask_margin : float, optional
+        Largest acceptable drop of any subtask; None where subtasks do not decide.
     """
 
     margin: float = 0.0
     confidence: float = 0.95
     power: float = 0.8
+    preset: Preset = "non_inferiority"
+    coverage: float = 0.0
+    subtask_margin: float | None = None
 
     @property
-    def false_alarm_limit(self) -> float:
-        """Most often a candidate exactly at the margin may fail."""
-        return round((1 - self.confidence) / 2, 12)
+    def threshold(self) -> float:
+        """The difference, candidate − baseline, that the verdict turns on."""
+        return self.margin if self.preset == "improvement" else -self.margin
 
     @property
     def level(self) -> float:
@@ -66,12 +76,16 @@ class GateRule:
         return round(1 - self.confidence, 12)
 
 
-def verdict(interval: Interval, margin: float) -> Verdict:
+def verdict(interval: Interval, rule: GateRule) -> Verdict:
     """The one rule of this service, from a two-sided interval of candidate − baseline."""
     low, high = interval
-    if low > -margin or low == high == -margin:
+    if low > rule.threshold:
         return "pass"
-    return "fail" if high < -margin else "inconclusive"
+    if low == high == rule.threshold:
+        return "fail" if rule.preset == "improvement" else "pass"
+    if high < rule.threshold:
+        return "fail"
+    return "pass" if rule.preset == "regression" else "inconclusive"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -143,7 +157,9 @@ class Gate:
 def _built(size: int, rule: GateRule) -> Gate:
     discordant = np.arange(size + 1)
     fails = _least(discordant, lambda losses: _fails(discordant, losses, size, rule))
-    passes = _least(discordant, lambda losses: ~_passes(discordant, losses, size, rule)) - 1
+    passes = fails - 1
+    if rule.preset != "regression":
+        passes = _least(discordant, lambda losses: ~_passes(discordant, losses, size, rule)) - 1
     for table in (discordant, fails, passes):
         table.setflags(write=False)
     return Gate(size, rule, discordant, fails, passes)
@@ -165,27 +181,49 @@ def smallest_detectable_drop(gate: Gate, disagreement: float) -> float | None:
     return high
 
 
-def normal_detectable_drop(standard_error: float, rule: GateRule, freedom: int = 0) -> float:
+def smallest_detectable_gain(gate: Gate, disagreement: float) -> float | None:
+    """Smallest true gain that passes with the rule's power; None when none does."""
+    power = gate.rule.power
+    if gate.pass_probability(disagreement, -1.0) < power:
+        return None
+    low, high = 0.0, 1.0
+    for _ in range(20):
+        middle = (low + high) / 2
+        reached = gate.pass_probability(disagreement, -middle) >= power
+        low, high = (low, middle) if reached else (middle, high)
+    return high
+
+
+def normal_detectable_drop(standard_error: float, rule: GateRule, freedom: float = 0) -> float:
     """The same for an estimate with a normal error, or Student's t when `freedom` is given."""
-    return rule.margin + (critical(rule.confidence, freedom) + _quantile(rule.power)) * standard_error
+    reach = (critical(rule.confidence, freedom) + _quantile(rule.power)) * standard_error
+    return max(reach - rule.threshold, 0.0)
 
 
-def normal_fail_probability(standard_error: float, rule: GateRule, drop: float, freedom: int = 0) -> float:
+def normal_fail_probability(standard_error: float, rule: GateRule, drop: float, freedom: float = 0) -> float:
     """Probability of `fail` for such an estimate."""
     if standard_error == 0:
-        return float(drop > rule.margin)
-    reach = (drop - rule.margin) / standard_error - critical(rule.confidence, freedom)
+        return float(-drop < rule.threshold)
+    reach = (drop + rule.threshold) / standard_error - critical(rule.confidence, freedom)
+    return float(special.stdtr(freedom, reach) if freedom else special.ndtr(reach))
+
+
+def normal_pass_probability(standard_error: float, rule: GateRule, drop: float, freedom: float = 0) -> float:
+    """Probability of `pass` for such an estimate."""
+    if rule.preset == "regression" or standard_error == 0:
+        return 1 - normal_fail_probability(standard_error, rule, drop, freedom)
+    reach = (-drop - rule.threshold) / standard_error - critical(rule.confidence, freedom)
     return float(special.stdtr(freedom, reach) if freedom else special.ndtr(reach))
 
 
 def examples_needed(disagreement: float, difference: float, rule: GateRule) -> int | None:
     """Independent examples after which the gate decides with the rule's power.
 
-    (z_{α/2} √(D − m²) + z_power √(D − δ²))² / (δ + m)², D the disagreement, δ the true
-    difference, m the margin (Connor 1987, Biometrics 43:207, moved to the margin).
-    None when the difference is exactly −margin: no number of examples decides that.
+    (z_{α/2} √(D − m²) + z_power √(D − δ²))² / (δ − t)², D the disagreement, δ the true
+    difference, t = ±m the threshold (Connor 1987, Biometrics 43:207, moved to the threshold).
+    None when the difference is exactly the threshold: no number of examples decides that.
     """
-    distance = difference + rule.margin
+    distance = difference - rule.threshold
     rate = max(disagreement, abs(difference), rule.margin)
     if abs(distance) < 1e-12:
         return None
@@ -204,7 +242,9 @@ def _fails(
     discordant: NDArray[np.int64], losses: NDArray[np.int64], n: int, rule: GateRule
 ) -> NDArray[np.bool_]:
     gains = discordant - losses
-    below = score_statistic(gains, losses, n, -rule.margin) < -critical(rule.confidence)
+    below = score_statistic(gains, losses, n, rule.threshold) < -critical(rule.confidence)
+    if rule.threshold > 0:
+        return below
     return below & (losses > gains) & (mid_p(gains, losses) <= rule.level)
 
 
@@ -212,8 +252,8 @@ def _passes(
     discordant: NDArray[np.int64], losses: NDArray[np.int64], n: int, rule: GateRule
 ) -> NDArray[np.bool_]:
     gains = discordant - losses
-    above = score_statistic(gains, losses, n, -rule.margin) > critical(rule.confidence)
-    if rule.margin > 0:
+    above = score_statistic(gains, losses, n, rule.threshold) > critical(rule.confidence)
+    if rule.threshold < 0:
         return above
     return above & (gains > losses) & (mid_p(gains, losses) <= rule.level)
 

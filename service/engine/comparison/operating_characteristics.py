@@ -1,9 +1,11 @@
-"""What a gate can do at the size it has: said beside every verdict."""
+"""What a gate can do at the size it has, computed: given beside every verdict, and before anything is run."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
+from typing import Protocol
 
 import numpy as np
 
@@ -14,32 +16,154 @@ from service.engine.comparison.gate import (
     examples_needed,
     normal_detectable_drop,
     normal_fail_probability,
+    normal_pass_probability,
     smallest_detectable_drop,
+    smallest_detectable_gain,
 )
 from service.engine.comparison.paired import Estimate, PairedScores, difference
 from service.engine.comparison.sampling_design import Truth
 
+DROPS = (0.0, 0.02, 0.05, 0.1)
+"""True drops the probabilities are given for."""
+MISSED = 0.05
+"""How far below the margin a candidate is that a regression gate should not pass."""
+
+
+@dataclass(frozen=True, slots=True)
+class DropOutcome:
+    """Probabilities of the outcomes for one true drop; what is left of 1 is inconclusive."""
+
+    drop: float
+    fail: float
+    passes: float
+
+
+@dataclass(frozen=True, slots=True)
+class GateRates:
+    """What a gate does, computed from its rule, its size and how often two models disagree.
+
+    Attributes
+    ----------
+    false_fail_rate : float
+        Probability that a candidate exactly at the threshold fails.
+    false_pass_rate : float
+        Probability that a candidate `false_pass_at` below the baseline passes: exactly at the
+        threshold, but for `regression`, which passes that rightly, 5 points below it.
+    false_pass_at : float
+        A drop; negative for a gain.
+    smallest_detectable_drop : float, optional
+        Smallest true drop that fails with the rule's power; None when none does.
+    smallest_detectable_gain : float, optional
+        For `improvement` only: smallest true gain that passes with it.
+    by_drop : tuple of DropOutcome
+    can_pass, can_fail : bool
+        Whether any outcome at this size does.
+    """
+
+    false_fail_rate: float
+    false_pass_rate: float
+    false_pass_at: float
+    smallest_detectable_drop: float | None
+    smallest_detectable_gain: float | None
+    by_drop: tuple[DropOutcome, ...]
+    can_pass: bool
+    can_fail: bool
+
+
+class _Probability(Protocol):
+    def __call__(self, *, drop: float) -> float: ...
+
+
+def exact_rates(gate: Gate, disagreement: float) -> GateRates:
+    """Rates of a gate on 0/1 answers, summed over every outcome.
+
+    Parameters
+    ----------
+    gate : Gate
+    disagreement : float
+        Share of examples only one of the two models gets right.
+    """
+
+    def fails(*, drop: float) -> float:
+        return gate.fail_probability(disagreement, drop)
+
+    def passes(*, drop: float) -> float:
+        return gate.pass_probability(disagreement, drop)
+
+    improve = gate.rule.preset == "improvement"
+    return _rates(
+        gate.rule,
+        fails,
+        passes,
+        smallest_detectable_drop(gate, disagreement),
+        smallest_detectable_gain(gate, disagreement) if improve else None,
+        can=(gate.can_pass, gate.can_fail),
+    )
+
+
+def normal_rates(standard_error: float, rule: GateRule, freedom: float = 0) -> GateRates:
+    """Rates of a gate on an estimate with a normal error, or Student's t when `freedom` is given."""
+    drop = normal_detectable_drop(standard_error, rule, freedom)
+    gain = normal_detectable_drop(standard_error, rule, freedom) + 2 * rule.margin
+    return _rates(
+        rule,
+        partial(_fail, standard_error, rule, freedom),
+        partial(_pass, standard_error, rule, freedom),
+        drop if drop <= 1 else None,
+        gain if rule.preset == "improvement" and gain <= 1 else None,
+        can=(True, True),
+    )
+
+
+def _fail(error: float, rule: GateRule, freedom: float, *, drop: float) -> float:
+    return normal_fail_probability(error, rule, drop, freedom)
+
+
+def _pass(error: float, rule: GateRule, freedom: float, *, drop: float) -> float:
+    return normal_pass_probability(error, rule, drop, freedom)
+
+
+def _rates(
+    rule: GateRule,
+    fails: _Probability,
+    passes: _Probability,
+    drop: float | None,
+    gain: float | None,
+    *,
+    can: tuple[bool, bool],
+) -> GateRates:
+    wrongly = -rule.threshold + (MISSED if rule.preset == "regression" else 0.0)
+    return GateRates(
+        false_fail_rate=fails(drop=-rule.threshold),
+        false_pass_rate=passes(drop=wrongly),
+        false_pass_at=wrongly,
+        smallest_detectable_drop=drop,
+        smallest_detectable_gain=gain,
+        by_drop=tuple(DropOutcome(at, fails(drop=at), passes(drop=at)) for at in DROPS),
+        can_pass=can[0],
+        can_fail=can[1],
+    )
+
 
 @dataclass(frozen=True, slots=True)
 class OperatingCharacteristics:
-    """Operating characteristics.
+    """Operating characteristics of the gate that gave a verdict.
 
     Attributes
     ----------
     false_alarm_rate : float
         Probability that an identical model fails, at the disagreement seen.
     false_alarm_limit : float
-        Most it may be for a model exactly at the margin.
-    smallest_detectable_drop : float, optional
-        Smallest true drop that fails with the rule's power; None when none does.
+        The same for a model exactly at the threshold: computed, not the nominal level.
     examples_needed : int, optional
-        Examples after which a difference as observed is decided with that power.
+        Examples after which a difference as observed is decided with the rule's power.
     examples_needed_reason : str, optional
         Why there is no such number.
     examples_to_pass_if_equal : int, optional
-        Examples after which an equal model passes with that power; None without a margin.
-    can_pass, can_fail : bool
-        Whether any outcome at this size does.
+        Examples after which an equal model is shown to be within the margin with that power;
+        None without a margin, and for `improvement`.
+
+    The others are those of `GateRates`.
     """
 
     false_alarm_rate: float
@@ -50,6 +174,10 @@ class OperatingCharacteristics:
     examples_to_pass_if_equal: int | None
     can_pass: bool
     can_fail: bool
+    smallest_detectable_gain: float | None
+    false_pass_rate: float
+    false_pass_at: float
+    by_drop: tuple[DropOutcome, ...]
 
 
 def operating_characteristics(
@@ -59,31 +187,29 @@ def operating_characteristics(
     rate = _rate(pairs, estimate)
     scale = _scale(pairs, estimate, rule)
     needed = _needed(pairs, examples_needed(rate, estimate.difference, rule), scale, truth)
-    equal = examples_needed(rate, 0.0, rule) if rule.margin > 0 else None
-    alarm, drop, can_pass, can_fail = _characteristics(estimate, rule, rate)
+    shown = rule.margin > 0 and rule.preset != "improvement"
+    equal = examples_needed(rate, 0.0, rule) if shown else None
+    rates = _characteristics(estimate, rule, rate)
     return OperatingCharacteristics(
-        false_alarm_rate=alarm,
-        false_alarm_limit=rule.false_alarm_limit,
-        smallest_detectable_drop=drop,
+        false_alarm_rate=rates.by_drop[0].fail,
+        false_alarm_limit=rates.false_fail_rate,
+        smallest_detectable_drop=rates.smallest_detectable_drop,
         examples_needed=needed,
         examples_needed_reason=None if needed else "the difference is exactly at the margin",
         examples_to_pass_if_equal=_needed(pairs, equal, scale, truth),
-        can_pass=can_pass,
-        can_fail=can_fail,
+        can_pass=rates.can_pass,
+        can_fail=rates.can_fail,
+        smallest_detectable_gain=rates.smallest_detectable_gain,
+        false_pass_rate=rates.false_pass_rate,
+        false_pass_at=rates.false_pass_at,
+        by_drop=rates.by_drop,
     )
 
 
-def _characteristics(
-    estimate: Estimate, rule: GateRule, rate: float
-) -> tuple[float, float | None, bool, bool]:
+def _characteristics(estimate: Estimate, rule: GateRule, rate: float) -> GateRates:
     if estimate.kind == "score" and estimate.size <= EXACT_UP_TO:
-        gate = Gate.build(max(1, round(estimate.size)), rule)
-        drop = smallest_detectable_drop(gate, rate)
-        return gate.fail_probability(rate, 0.0), drop, gate.can_pass, gate.can_fail
-    error, freedom = estimate.standard_error, estimate.freedom
-    drop = normal_detectable_drop(error, rule, freedom)
-    alarm = normal_fail_probability(error, rule, 0.0, freedom)
-    return alarm, drop if drop <= 1 else None, True, True
+        return exact_rates(Gate.build(max(1, round(estimate.size)), rule), rate)
+    return normal_rates(estimate.standard_error, rule, estimate.freedom)
 
 
 def _rate(pairs: PairedScores, estimate: Estimate) -> float:
@@ -95,7 +221,7 @@ def _rate(pairs: PairedScores, estimate: Estimate) -> float:
 def _scale(pairs: PairedScores, estimate: Estimate, rule: GateRule) -> float:
     """Examples of this kind that tell as much as one independent 0/1 example."""
     size = estimate.size
-    if estimate.kind != "model":
+    if estimate.kind not in ("model", "assisted"):
         size = difference(pairs, rule.confidence).size
     return len(pairs.differences) / max(float(size), 1e-9)
 
@@ -104,7 +230,7 @@ def _needed(pairs: PairedScores, independent: int | None, scale: float, truth: T
     if independent is None:
         return None
     needed = independent * scale
-    if truth == "full_benchmark":
+    if truth != "population":
         total = pairs.design.total
         needed = needed * total / (needed + total - 1)
     return max(1, math.ceil(needed))

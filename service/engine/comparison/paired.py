@@ -2,8 +2,8 @@
 
 One family of intervals: Tango's score interval (Tango 1998, Stat. Med. 17:891) at an
 effective size, which at difference 0 is McNemar's test and stays honest with few
-examples or none that differ; and Student's t where the differences are graded,
-repeated or clustered and there are enough of them.
+examples or none that differ; and Student's t, with Hall's transformation for skewed
+differences, where they are graded, repeated or clustered and there are enough of them.
 """
 
 from __future__ import annotations
@@ -14,14 +14,16 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from service.engine.comparison.intervals import Interval, critical
+from service.engine.comparison.intervals import Interval, critical, skewed_interval
 from service.engine.comparison.mcnemar import mid_p
 from service.engine.comparison.sampling_design import Design, Truth
 
-Kind = Literal["score", "t", "exact", "model"]
+Kind = Literal["score", "t", "exact", "model", "assisted"]
 
-# Fewer differing examples than this carry no t interval.
-LEAST_FOR_T = 10
+# Fewer differing examples than this carry no t interval: rare drops hide the rarest and largest.
+LEAST_FOR_T = 20
+# Fewer clusters than this may all have gone one way by chance, whatever their errors say.
+FEW_CLUSTERS = 6
 # Differences that are all the same leave a variance like this behind.
 ROUNDING = 1e-24
 
@@ -81,8 +83,8 @@ class Estimate:
         Two-sided, contains the difference.
     size : float
         Independent 0/1 examples that would tell as much; infinite when nothing is unknown.
-    kind : "score", "t", "exact" or "model"
-    freedom : int
+    kind : "score", "t", "exact", "model" or "assisted"
+    freedom : float
         Degrees of freedom of t; 0 for the normal distribution.
     """
 
@@ -91,7 +93,33 @@ class Estimate:
     interval: Interval
     size: float
     kind: Kind
-    freedom: int = 0
+    freedom: float = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Modelled:
+    """A difference of full scores estimated from more than the paired answers.
+
+    Attributes
+    ----------
+    baseline, candidate : float
+        Estimated full scores; the baseline's exact where it is known in full.
+    standard_error : float
+        Of their difference from the one the same runs would show on the full benchmark.
+    kind : "model" or "assisted"
+        Whether the error is a model's word or a probability sample's.
+    freedom : float
+        Of Student's t; 0 for the normal distribution.
+    run_variance : float
+        Variance of the difference from one run to the next, of both models.
+    """
+
+    baseline: float
+    candidate: float
+    standard_error: float
+    kind: Literal["model", "assisted"] = "model"
+    freedom: float = 0
+    run_variance: float = 0.0
 
 
 def difference(pairs: PairedScores, confidence: float = 0.95, truth: Truth = "population") -> Estimate:
@@ -101,7 +129,7 @@ def difference(pairs: PairedScores, confidence: float = 0.95, truth: Truth = "po
     ----------
     pairs : PairedScores
     confidence : float
-    truth : "population" or "full_benchmark"
+    truth : "population", "full_benchmark" or "runs"
         Whether the interval is for the models on examples like these and on new
         runs, or for what the same runs would score on the N examples of the
         benchmark (finite-population correction; repeats keep their noise:
@@ -112,9 +140,14 @@ def difference(pairs: PairedScores, confidence: float = 0.95, truth: Truth = "po
     if np.isinf(size) and variance == 0:
         return Estimate(pairs.difference, 0.0, (pairs.difference, pairs.difference), size, "exact")
     freedom = _freedom(pairs)
-    if freedom and variance > 0:
-        half = critical(confidence, freedom) * variance**0.5
-        low, high = max(-1.0, pairs.difference - half), min(1.0, pairs.difference + half)
+    few = pairs.clusters is not None and pairs.clusters.max() + 1 < FEW_CLUSTERS
+    if (freedom or np.isinf(size)) and variance > 0:
+        low, high = skewed_interval(
+            pairs.difference, variance**0.5, confidence, freedom, _skewness(pairs), len(pairs.differences)
+        )
+        if few:
+            wide = score_interval(pairs.difference, pairs.movement, size, confidence)
+            low, high = min(low, wide[0]), max(high, wide[1])
         size = (pairs.movement - pairs.difference**2) / variance
         return Estimate(pairs.difference, variance**0.5, (low, high), size, "t", freedom)
     interval = score_interval(pairs.difference, pairs.movement, size, confidence)
@@ -122,25 +155,24 @@ def difference(pairs: PairedScores, confidence: float = 0.95, truth: Truth = "po
     return Estimate(pairs.difference, error, interval, size, "score")
 
 
-def modelled_difference(
-    pairs: PairedScores, difference: float, standard_error: float, confidence: float, truth: Truth
-) -> Estimate:
-    """A difference estimated by a model, with a normal error.
+def modelled_difference(pairs: PairedScores, modelled: Modelled, confidence: float, truth: Truth) -> Estimate:
+    """A difference of estimated full scores with its interval.
 
-    `standard_error` is that of the full benchmark's realised difference. For the models
-    themselves the run's own noise on the full benchmark comes on top: its variance is at
-    most the movement over N, or as measured by repeats.
+    For the models on questions like these, the benchmark's N examples are themselves a
+    sample: its variance, at most the movement over N, comes on top and holds the runs' noise.
     """
-    variance = standard_error**2
+    difference = modelled.candidate - modelled.baseline
+    variance = modelled.standard_error**2
     if truth == "population":
-        noise = pairs.movement if pairs.noise is None else float(pairs.design.mean(pairs.noise))
-        variance += noise / pairs.design.total
+        variance += pairs.movement / pairs.design.total
+    else:
+        variance += modelled.run_variance
     if variance == 0:
         return Estimate(difference, 0.0, (difference, difference), np.inf, "exact")
-    half = critical(confidence) * variance**0.5
+    half = critical(confidence, modelled.freedom) * variance**0.5
     interval = max(-1.0, difference - half), min(1.0, difference + half)
     size = _least_error(pairs, difference, len(pairs.differences)) ** 2 * len(pairs.differences) / variance
-    return Estimate(difference, variance**0.5, interval, size, "model")
+    return Estimate(difference, variance**0.5, interval, size, modelled.kind, modelled.freedom)
 
 
 def score_interval(difference: float, movement: float, size: float, confidence: float) -> Interval:
@@ -214,22 +246,53 @@ def _bisect(
 def _variance(pairs: PairedScores, truth: Truth) -> float:
     """Variance of the estimated difference, by clusters when there are any."""
     design, differences = pairs.design, pairs.differences
-    finite = truth == "full_benchmark"
+    finite = truth != "population"
     if pairs.clusters is None:
         variance = float(design.variance(differences, truth))
     else:
-        sums = np.bincount(pairs.clusters, design.weights * (differences - pairs.difference))
-        variance = float((sums**2).sum()) * len(sums) / max(len(sums) - 1, 1)
+        variance = _without_each(pairs, pairs.clusters)
         variance *= 1 - len(differences) / design.total if finite else 1
-    if finite and pairs.noise is not None:
-        variance += float((design.weights**2 * design.fractions * pairs.noise).sum())
+    variance += _run_variance(pairs) if finite else 0.0
     return variance if variance > ROUNDING else 0.0
 
 
-def _freedom(pairs: PairedScores) -> int:
-    """Degrees of freedom of t; 0 where t does not apply."""
+def _without_each(pairs: PairedScores, clusters: NDArray[np.int64]) -> float:
+    """Jackknife variance: each cluster left out in turn, so that one large cluster does not hide itself."""
+    weights = pairs.design.weights
+    sums, shares = np.bincount(clusters, weights * pairs.differences), np.bincount(clusters, weights)
+    groups = len(sums)
+    if groups == 1:
+        return 0.0
+    left = (sums.sum() - sums) / (1 - shares)
+    return float((groups - 1) / groups * ((left - pairs.difference) ** 2).sum())
+
+
+def _run_variance(pairs: PairedScores) -> float:
+    """What new runs of the examples answered add (two-stage sampling)."""
+    if pairs.noise is None:
+        return 0.0
+    return float((pairs.design.weights**2 * pairs.design.fractions * pairs.noise).sum())
+
+
+def _skewness(pairs: PairedScores) -> float:
+    """Of the differences; of the clusters' sums it says nothing, so 0 there."""
     if pairs.clusters is not None:
-        return int(pairs.clusters.max())
+        return 0.0
+    weights, off = pairs.design.weights, pairs.differences - pairs.difference
+    spread = float(weights @ off**2)
+    return float(weights @ off**3) / spread**1.5 if spread > ROUNDING else 0.0
+
+
+def _freedom(pairs: PairedScores) -> float:
+    """Degrees of freedom of t; 0 where t does not apply.
+
+    Of clusters G − 1, fewer where their sizes differ (Carter, Schnepel & Steigerwald 2017):
+    (Σ v)²/Σ v² · (G − 1)/G for v the squares of their shares.
+    """
+    if pairs.clusters is not None:
+        shares = np.bincount(pairs.clusters, pairs.design.weights) ** 2
+        groups = len(shares)
+        return float(max(shares.sum() ** 2 / (shares**2).sum() * (groups - 1) / groups, min(groups - 1, 1)))
     if pairs.binary or np.count_nonzero(pairs.differences) < LEAST_FOR_T:
         return 0
     return max(len(pairs.differences) - len(pairs.design.sizes), 0)
@@ -237,11 +300,15 @@ def _freedom(pairs: PairedScores) -> int:
 
 def _size(pairs: PairedScores, truth: Truth, z: float) -> float:
     """Effective size for the score interval."""
-    bound = np.asarray(pairs.movement - pairs.difference**2)
-    size = float(pairs.design.effective_size(pairs.differences, bound, truth, z**2 / 2))
+    bound = pairs.movement - pairs.difference**2
+    size = float(pairs.design.effective_size(pairs.differences, np.asarray(bound), truth, z**2 / 2))
     if pairs.clusters is not None:
         size *= (pairs.clusters.max() + 1) / len(pairs.clusters)
-    return size
+    runs = _run_variance(pairs) if truth != "population" else 0.0
+    if runs == 0 or np.isinf(size):
+        return size
+    one = _least_error(pairs, pairs.difference, len(pairs.differences)) ** 2 * len(pairs.differences)
+    return 1 / (1 / size + runs / one)
 
 
 def _least_error(pairs: PairedScores, difference: float, size: float) -> float:

@@ -22,12 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special, stats
 
-from service.engine.comparison.ability_estimator import AbilityEstimator
-from service.engine.comparison.intervals import Interval, wilson_share
+from service.engine.comparison.full_scores import Evidence, FullScores
+from service.engine.comparison.intervals import Interval, critical, wilson_share
 from service.engine.comparison.mcnemar import mid_p
 from service.engine.comparison.paired import score_statistic, tango
 from service.engine.comparison.sampling_design import Design, Truth
-from service.engine.comparison.scores import Estimator, KnownScores, estimate_scores
 from service.engine.data.errors import Undefined
 
 Square = NDArray[np.float64]
@@ -88,26 +87,27 @@ def rank(
     design: Design,
     confidence: float = 0.95,
     truth: Truth = "population",
-    estimator: AbilityEstimator | Estimator | None = None,
-    known: KnownScores | None = None,
+    evidence: Evidence | None = None,
+    baseline: NDArray[np.float64] | None = None,
 ) -> Ranking:
     """Rank K models by their results on the same examples.
+
+    Models that answered different examples are set beside each other by what each pair
+    answered in common, never by the mean of what each chose to answer.
 
     Parameters
     ----------
     scores : ndarray of float64, shape (K, n)
-        In [0, 1]; NaN where missing: a pair is compared on what both answered.
-        K ≥ 2.
+        In [0, 1]; NaN where missing. K ≥ 2.
     design : Design
         Of the n examples.
     confidence : float
         Joint, of everything said.
-    truth : "population" or "full_benchmark"
-    estimator : AbilityEstimator or Estimator, optional
-        For selections that are no sample: scores, differences and their errors come from
-        it, as in `compare`.
-    known : KnownScores, optional
-        With an estimator: the matrix's models.
+    truth : "population", "full_benchmark" or "runs"
+    evidence : Evidence, optional
+        What full scores are estimated from, as in `compare`.
+    baseline : ndarray of float64, shape (N,), optional
+        Row 0's scores on every example, where they are known.
 
     Raises
     ------
@@ -120,16 +120,14 @@ def rank(
         first, second = np.argwhere(shared == 0)[0]
         raise Undefined(f"models {first} and {second} answered no example in common")
     z = pairwise_critical(len(scores), confidence)
-    if estimator is None or known is None:
+    full = None if evidence is None or design.complete else evidence.scores(scores, baseline)
+    if full is None or full.used == "plain":
         values = np.where(there, scores, 0.0)
-        means = values @ design.weights / (there @ design.weights)
+        means = adjusted_means(scores, design.weights)
         pairs = _sampled(values, there.astype(np.float64), means, design, truth, confidence, z)
     else:
-        each = simultaneous_confidence(confidence, len(scores))
-        alone = estimate_scores(scores, estimator, known, each)
-        means = np.array([found.score for found in alone])
-        intervals = np.array([found.interval for found in alone])
-        pairs = _modelled(scores, means, intervals, estimator, design.total, truth, z)
+        means = full.scores
+        pairs = _estimated(scores, full, design.total, truth, confidence, z)
     order = _order(means)
     told = (pairs.ahead | pairs.ahead.T)[np.ix_(order, order)]
     return Ranking(
@@ -141,6 +139,34 @@ def rank(
         models=_places(means, pairs, there.mean(axis=1), order),
         tie_groups=tuple(tuple(int(order[at]) for at in group) for group in _tie_groups(told)),
     )
+
+
+def adjusted_means(scores: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Mean scores as if every model had answered every example, shape (K,).
+
+    Least squares of level of the model + level of the example on the answers there are;
+    two models' scores then differ by what they differ on the examples both answered.
+
+    Parameters
+    ----------
+    scores : ndarray of float64, shape (K, n)
+        NaN where missing; every two models have an example in common.
+    weights : ndarray of float64, shape (n,)
+        Of the examples, summing to 1.
+    """
+    there = ~np.isnan(scores)
+    values = np.where(there, scores, 0.0)
+    if there.all():
+        return np.asarray(values @ weights)
+    weighted = there * weights
+    counts = there.sum(axis=0)
+    seen = counts > 0
+    mean = np.where(seen, values.sum(axis=0) / np.maximum(counts, 1), 0.0)
+    shares = weighted[:, seen] / counts[seen]
+    system = np.diag(weighted.sum(axis=1)) - shares @ there[:, seen].T
+    levels = np.linalg.lstsq(system, (weighted * (values - mean)).sum(axis=1), rcond=None)[0]
+    of_examples = np.where(seen, (values - levels[:, None] * there).sum(axis=0) / np.maximum(counts, 1), 0.0)
+    return np.asarray(np.clip(levels + of_examples @ weights / weights[seen].sum(), 0, 1))
 
 
 def pairwise_critical(models: int, confidence: float) -> float:
@@ -184,25 +210,31 @@ def _sampled(
     )
 
 
-def _modelled(
-    scores: Square, means: NDArray[np.float64], intervals: Square,
-    estimator: AbilityEstimator | Estimator, total: int, truth: Truth, z: float,
-) -> _Pairwise:  # fmt: skip
-    """From an estimator: differences of the estimates, with the errors `compare` gives them."""
-    there = (~np.isnan(scores)).astype(np.float64)
-    variance = estimator.difference_variance(scores)
+def _estimated(
+    scores: Square, full: FullScores, total: int, truth: Truth, confidence: float, z: float
+) -> _Pairwise:
+    """From estimated full scores: their differences, with the errors `compare` gives them."""
+    variance = full.of_differences.copy()
     if truth == "population":
+        there = (~np.isnan(scores)).astype(np.float64)
         gain = _gains(np.nan_to_num(scores), there, np.ones(scores.shape[1]))
         variance = variance + (gain + gain.T) / (there @ there.T) / total
+        np.fill_diagonal(variance, 0.0)
+    means = full.scores
+    if full.freedom:
+        z = z * critical(confidence, full.freedom) / critical(confidence)
     difference, half = means[:, None] - means, z * variance**0.5
     best = int(_order(means)[0])
-    np.fill_diagonal(half, 0.0)
     from_best = np.column_stack((difference[:, best] - half[:, best], difference[:, best] + half[:, best]))
+    each = simultaneous_confidence(confidence, len(means))
+    alone = critical(each, full.freedom) * full.variance**0.5
     return _Pairwise(
         difference=difference,
         ahead=difference > half + 1e-12,
         from_best=np.clip(from_best, -1, 1),
-        intervals=intervals,
+        intervals=np.column_stack(
+            (np.maximum(means - alone, full.low), np.minimum(means + alone, full.high))
+        ),
     )
 
 
@@ -216,7 +248,7 @@ def _design_size(
     squares = (values**2 * weights) @ there.T
     spread = (squares + squares.T - 2 * (values * weights) @ values.T) / common - difference**2
     size = common**2 / squared
-    if truth == "full_benchmark":
+    if truth != "population":
         left = np.maximum(design.total - shared, 0) / max(design.total - 1, 1)
         size = size / np.maximum(left, 1e-12)
     pseudo = 2.0 / shared

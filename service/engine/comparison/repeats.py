@@ -23,12 +23,20 @@ class Repeated:
         Over the runs an example has; NaN where it has none.
     noise : ndarray of float64, shape (n,), optional
         Variance of `mean` from the runs alone; None when no example has two.
+    runs : ndarray of int, shape (n,)
+        Of each example.
     summary : RepeatSummary
     """
 
     mean: NDArray[np.float64]
     noise: NDArray[np.float64] | None
+    runs: NDArray[np.int64]
     summary: RepeatSummary
+
+    @property
+    def single(self) -> NDArray[np.float64] | None:
+        """Variance of one answer from one run to the next, shape (n,); None when no example has two."""
+        return None if self.noise is None else self.noise * np.maximum(self.runs, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +80,7 @@ def repeated(scores: NDArray[np.float64]) -> Repeated:
     mean = np.divide(values.sum(axis=1), runs, out=np.full(len(scores), np.nan), where=runs > 0)
     twice = runs > 1
     noise = _noise(values, there, mean, runs) if twice.any() else None
-    return Repeated(mean, noise, _summary(scores, there, twice, mean, noise))
+    return Repeated(mean, noise, runs, _summary(scores, there, twice, mean, noise))
 
 
 def pass_at(k: int, right: int, runs: int) -> float | None:

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from service.engine.selection.stratified import Allocation, pools
 
-Truth = Literal["population", "full_benchmark"]
+Truth = Literal["population", "full_benchmark", "runs"]
+"""Questions like these, these runs on every example, or new runs on every example."""
 Values = NDArray[np.float64]
 
 
@@ -104,7 +105,7 @@ class Design:
     def variance(self, values: Values, truth: Truth) -> Values:
         """Variance of `mean`, shape (…, n) → (…); 0 for the full benchmark once it is complete."""
         per_stratum = self.shares**2 / self.counts
-        if truth == "full_benchmark":
+        if truth != "population":
             per_stratum = per_stratum * (1 - self.counts / self.sizes)
         return np.asarray(self.within(values) @ per_stratum)
 
@@ -122,7 +123,7 @@ class Design:
         """
         n, counts = len(self.strata), self.counts
         left = np.ones(len(counts))
-        if truth == "full_benchmark":
+        if truth != "population":
             left = (self.sizes - counts) / np.maximum(self.sizes - 1, 1)
         per_stratum = self.shares**2 * left / counts
         if per_stratum.sum() == 0:

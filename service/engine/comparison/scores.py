@@ -3,6 +3,8 @@
 JSON of each answer (`dataclasses.asdict`):
 
     {score, interval: [low, high], standard_error, basis: design | model,
+     estimator: plain | regression | assisted | predicted | weighted,
+     effective_size | null (nothing is unknown),         random examples whose mean would tell as much
      answered, asked, coverage, bounds: [low, high] | null (nothing missing),
      rank | null, rank_interval: [best, worst] | null,   among the known models, 1 is best
      indistinguishable: [index],                         known models within the interval
@@ -27,6 +29,7 @@ from numpy.typing import NDArray
 
 from service.engine.comparison.ability_estimator import FAR_BEYOND, AbilityEstimator
 from service.engine.comparison.calibration import LEAST_MODELS, Calibration
+from service.engine.comparison.full_scores import EstimatorUsed, FullScores, SampledEvidence
 from service.engine.comparison.intervals import Interval, critical, wilson_share
 from service.engine.comparison.paired import LEAST_FOR_T
 from service.engine.comparison.sampling_design import Design
@@ -90,7 +93,15 @@ class Estimator:
         return np.asarray(rate / self.calibration.effective_size * answers.shape[1] / np.maximum(shared, 1))
 
 
-Basis = Design | AbilityEstimator | Estimator
+@dataclass(frozen=True, slots=True, eq=False)
+class AssistedSample:
+    """A sample, and what the source models say of the other examples."""
+
+    design: Design
+    evidence: SampledEvidence
+
+
+Basis = Design | AssistedSample | AbilityEstimator | Estimator
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +120,8 @@ class Score:
     rank_interval: tuple[int, int] | None
     indistinguishable: tuple[int, ...]
     warnings: tuple[str, ...]
+    estimator: EstimatorUsed | Literal["weighted"]
+    effective_size: float | None
 
 
 def estimate_scores(
@@ -191,6 +204,8 @@ def _score(
         rank_interval=(_rank(interval[1], known), _rank(interval[0], known)) if enough else None,
         indistinguishable=tuple(np.flatnonzero(within).tolist()),
         warnings=(*found.warnings, *_warnings(row, by, known, likeness)),
+        estimator=found.estimator,
+        effective_size=_effective_size(found, by, row),
     )
 
 
@@ -203,12 +218,36 @@ class _Estimated:
     error: float
     basis: Literal["design", "model"]
     warnings: tuple[str, ...] = ()
+    estimator: EstimatorUsed | Literal["weighted"] = "plain"
+
+
+def _effective_size(found: _Estimated, by: Basis, row: NDArray[np.float64]) -> float | None:
+    """Random examples, drawn without replacement, whose mean answer would have this standard error."""
+    if found.error == 0:
+        return None
+    plain = max(found.score * (1 - found.score), 1 / (4 * len(row))) / found.error**2
+    total = _examples(by)
+    return plain if total is None else plain * total / (plain + total - 1)
+
+
+def _examples(by: Basis) -> int | None:
+    """Examples of the full benchmark; None where confidences estimate it."""
+    if isinstance(by, AssistedSample):
+        return by.design.total
+    if isinstance(by, AbilityEstimator):
+        return int(by.model.mean.shape[1])
+    return by.total if isinstance(by, Design) else None
 
 
 def _estimated(
     row: NDArray[np.float64], by: Basis, known: KnownScores, confidence: float, run_variance: float
 ) -> _Estimated:
     there = ~np.isnan(row)
+    if isinstance(by, AssistedSample):
+        full = by.evidence.scores(row[None])
+        if full.used != "plain" and not by.design.keep(there).complete:
+            return _assisted(full, confidence, run_variance)
+        by = by.design
     if isinstance(by, Design):
         score, interval, error = design_score(row[there], by.keep(there), confidence)
         noise = run_variance * float((by.keep(there).weights ** 2).sum())
@@ -221,6 +260,15 @@ def _estimated(
     if isinstance(by, AbilityEstimator):
         return _by_ability(row, by, known, confidence, run_variance)
     return _by_weights(row, there, by, known, confidence)
+
+
+def _assisted(full: FullScores, confidence: float, run_variance: float) -> _Estimated:
+    """The first model's score, by Student's t within what its answers leave possible."""
+    score, noise = float(full.scores[0]), run_variance * float((full.coefficients[0] ** 2).sum())
+    error = float(full.variance[0] + noise) ** 0.5
+    half = critical(confidence, full.freedom) * error
+    interval = max(score - half, float(full.low[0])), min(score + half, float(full.high[0]))
+    return _Estimated(score, interval, error, "design", estimator=full.used)
 
 
 def _with_noise(score: float, interval: Interval, noise: float, confidence: float) -> Interval:
@@ -244,13 +292,15 @@ def _by_ability(
             f"the model's own would be {100 * width:.1f}."
         )
         return _Estimated(
-            float(assisted.score[0]), (float(low), float(high)), float(assisted.error[0]), "design", (cost,)
-        )
+            float(assisted.score[0]), (float(low), float(high)), float(assisted.error[0]), "design", (cost,),
+            "assisted",
+        )  # fmt: skip
     low, high = found.interval(confidence, noise)[0]
     told = _about_reach(found, reason, (float(low), float(high)), known)
     return _Estimated(
-        float(found.score[0]), (float(low), float(high)), float(found.deviation(noise)[0]), "model", told
-    )
+        float(found.score[0]), (float(low), float(high)), float(found.deviation(noise)[0]), "model", told,
+        "predicted",
+    )  # fmt: skip
 
 
 def _about_reach(
@@ -299,7 +349,7 @@ def _by_weights(
     if calibration.models < LEAST_MODELS:
         told.append(f"Only {calibration.models} models measure the estimator's errors.")
     interval = (max(0.0, score - half), min(1.0, score + half))
-    return _Estimated(score, interval, error, "model", tuple(told))
+    return _Estimated(score, interval, error, "model", tuple(told), "weighted")
 
 
 def filled(row: NDArray[np.float64], known: KnownScores) -> NDArray[np.float64]:

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from service.engine.comparison.ability_estimator import AbilityEstimator
 from service.engine.comparison.calibration import LEAST_MODELS, Calibration, MeasuredOn, calibrate
-from service.engine.comparison.compare import Modelled
+from service.engine.comparison.full_scores import DesignedEvidence, Evidence, SampledEvidence
 from service.engine.comparison.sampling_design import Design, stratified_design
-from service.engine.comparison.scores import Basis, Estimator, KnownScores, Score, estimate_scores
+from service.engine.comparison.scores import Basis, Estimator, KnownScores
+from service.engine.data.contracts import Source
 from service.engine.selection.random_sampling import RandomSampling
 from service.engine.selection.stratified import Stratified
 
@@ -76,29 +77,29 @@ def basis(selected: Selected, known: KnownScores) -> Basis:
     return Estimator(selected.weights, _calibration(selected, known))
 
 
-def modelled(
-    baseline: NDArray[np.float64],
-    candidate: NDArray[np.float64],
-    by: AbilityEstimator | Estimator,
-    known: KnownScores,
-    confidence: float = 0.95,
-) -> Modelled:
-    """The difference of two models' estimated scores, for `compare` on a selection that is no sample.
+def evidence(selected: Selected, source: Source) -> Evidence | None:
+    """What full scores are compared by, beside the answers; None where answers are not scores.
 
-    Parameters
-    ----------
-    baseline, candidate : ndarray of float64, shape (n,)
-        Answers on the selection; NaN where missing; at least one answered by both.
+    A random or stratified selection is a probability sample whatever its own estimator is,
+    and so is one that records inclusion probabilities.
     """
-    both = np.array([baseline, candidate])
-    scores: list[Score] = estimate_scores(both, by, known, confidence)
-    variance = float(by.difference_variance(both)[0, 1])
-    said = [
-        f"{side.capitalize()}: {warning}"
-        for side, score in zip(("baseline", "candidate"), scores, strict=True)
-        for warning in score.warnings
-    ]
-    return Modelled(scores[0].score, scores[1].score, variance**0.5, tuple(said))
+    if selected.ability is None:
+        return None
+    inclusion = selected.ability.inclusion
+    if inclusion is None and selected.method == RandomSampling.name:
+        inclusion = Design.random(len(selected.chosen), len(selected.strata)).fractions
+    elif inclusion is None and selected.method == Stratified.name:
+        design = stratified_design(selected.strata, selected.chosen, selected.options["allocation"])
+        inclusion = design.fractions
+    if inclusion is None:
+        return DesignedEvidence(selected.ability, source)
+    return SampledEvidence(
+        chosen=selected.chosen.astype(np.int64),
+        inclusion=inclusion,
+        examples=len(selected.strata),
+        model=selected.ability.model,
+        source_mean=source.scores.mean(axis=0, dtype=np.float64),
+    )
 
 
 def _calibration(selected: Selected, known: KnownScores) -> Calibration:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +12,12 @@ from numpy.typing import NDArray
 from service.engine.comparison.ability_estimator import AbilityEstimator
 from service.engine.comparison.calibration import Calibration
 from service.engine.comparison.drift import Drift, drift
+from service.engine.comparison.full_scores import Evidence, SampledEvidence
 from service.engine.comparison.order_probability import JEFFREYS, prior_from_pairs
 from service.engine.comparison.sampling_design import Design
-from service.engine.comparison.scores import Basis, KnownScores
-from service.engine.comparison.selection_estimates import Selected, basis
+from service.engine.comparison.scores import AssistedSample, Basis, KnownScores
+from service.engine.comparison.selection_estimates import Selected, basis, evidence
+from service.engine.comparison.subtask_differences import Subtasks
 from service.engine.data.contracts import Source
 from service.engine.data.matrix import Matrix, MissingPolicy
 from service.engine.data.pairs import choose_pairs, discordant
@@ -42,6 +44,10 @@ class SelectionEvaluator:
         What full scores are estimated by.
     prior : float
         Of the direction of a discordant example (`prior_from_pairs`).
+    evidence : Evidence, optional
+        What differences of full scores are estimated from; None where answers are not scores.
+    subtasks : Subtasks, optional
+        Of the chosen examples; None where the benchmark has none.
     """
 
     models: tuple[str, ...]
@@ -50,6 +56,8 @@ class SelectionEvaluator:
     known: KnownScores
     by: Basis
     prior: float
+    evidence: Evidence | None = None
+    subtasks: Subtasks | None = None
 
     @property
     def design(self) -> Design:
@@ -58,10 +66,16 @@ class SelectionEvaluator:
             self.by if isinstance(self.by, Design) else Design.random(len(self.chosen), len(self.benchmark))
         )
 
+    def basis(self, estimator: Literal["auto", "plain"] = "auto") -> Basis:
+        """What scores are estimated by: of a sample with the source models' help, or without it."""
+        if estimator == "auto" and isinstance(self.by, Design) and isinstance(self.evidence, SampledEvidence):
+            return AssistedSample(self.by, self.evidence)
+        return self.by
+
     @property
     def cells(self) -> int:
         """What it weighs in memory, in numbers."""
-        fitted = self.by.model.cells if isinstance(self.by, AbilityEstimator) else 0
+        fitted = 0 if self.evidence is None else self.evidence.cells
         return int(self.known.answers.size) + len(self.models) + len(self.benchmark) + fitted
 
 
@@ -90,6 +104,7 @@ def build_evaluator(matrix: Matrix, body: Mapping[str, Any], *, confidences: boo
         source=np.array([model in sources for model in matrix.models]),
     )
     of_scores = answers is matrix.scores
+    source = _source(matrix, body)
     measured = body.get("calibration")
     selected = Selected(
         method=body["method"],
@@ -98,9 +113,10 @@ def build_evaluator(matrix: Matrix, body: Mapping[str, Any], *, confidences: boo
         weights=np.array([example["weight"] for example in body["examples"]]),
         strata=matrix.strata,
         weighted=body["estimator"] in METHODS[body["method"]].estimators,
-        ability=_ability(matrix, body, chosen) if of_scores else None,
+        ability=_ability(source, body, chosen) if of_scores else None,
         calibration=None if measured is None else _calibration(measured),
     )
+    rests_on = evidence(selected, source)
     return SelectionEvaluator(
         models=matrix.models,
         benchmark=matrix.examples,
@@ -108,16 +124,30 @@ def build_evaluator(matrix: Matrix, body: Mapping[str, Any], *, confidences: boo
         known=known,
         by=basis(selected, known),
         prior=pair_prior(matrix),
+        evidence=rests_on,
+        subtasks=subtasks_of(matrix, chosen, sampled=isinstance(rests_on, SampledEvidence)),
     )
 
 
-def _ability(matrix: Matrix, body: Mapping[str, Any], chosen: NDArray[np.integer]) -> AbilityEstimator:
-    """The predictor from the source models' scores; all models are sources where none was asked for."""
+def subtasks_of(matrix: Matrix, chosen: NDArray[np.integer], *, sampled: bool) -> Subtasks | None:
+    """The subtasks of the chosen examples; None where the benchmark has none."""
+    if len(matrix.subtasks) < 2:
+        return None
+    sizes = np.bincount(matrix.strata, minlength=len(matrix.subtasks))
+    return Subtasks(matrix.strata[chosen], matrix.subtasks, sizes, sampled)
+
+
+def _source(matrix: Matrix, body: Mapping[str, Any]) -> Source:
+    """The source models' scores; all models are sources where none was asked for."""
     names = set(body["source_models"]) or set(matrix.models)
     rows = np.flatnonzero([model in names for model in matrix.models])
+    return Source(matrix.scores[rows], matrix.strata)
+
+
+def _ability(source: Source, body: Mapping[str, Any], chosen: NDArray[np.integer]) -> AbilityEstimator:
     inclusion = [example.get("inclusion") for example in body["examples"]]
     return AbilityEstimator(
-        model=fit_ability_model(Source(matrix.scores[rows], matrix.strata)),
+        model=fit_ability_model(source),
         chosen=chosen,
         expect=body.get("expect") or "like",
         inclusion=None if None in inclusion else np.array(inclusion, dtype=np.float64),
@@ -165,8 +195,8 @@ def drifted(then: SelectionEvaluator, joined: Matrix) -> Drift:
 
 
 def _estimates(by: Basis, answers: NDArray[np.float64]) -> NDArray[np.float64]:
-    if isinstance(by, Design):
-        return by.mean(answers)
+    if isinstance(by, Design | AssistedSample):
+        return (by if isinstance(by, Design) else by.design).mean(answers)
     if isinstance(by, AbilityEstimator):
         return by.estimates(answers)
     return np.asarray(answers @ by.coefficients + by.intercept)

@@ -177,3 +177,37 @@ def test_missing_results_are_shown_with_what_became_of_them(capsys: pytest.Captu
 def test_a_pipeline_does_not_wait_for_what_only_the_service_needs() -> None:
     loaded = "import sys, service.cli; print(*{'sqlalchemy', 'fastapi', 'numpy'}.intersection(sys.modules))"
     assert subprocess.check_output([sys.executable, "-c", loaded], text=True).strip() == ""
+
+
+@pytest.mark.parametrize(("choice", "code"), [("error", 4), ("pass", 0)])
+def test_the_first_run_says_how_to_make_a_baseline(choice: str, code: int) -> None:
+    error = {"pointer": "/baseline", "code": "unknown_model", "message": "There is no model 'a'."}
+    refusal = {"detail": "/baseline: There is no model 'a'.", "errors": [error]}
+    with answering((422, {}, json.dumps(refusal).encode())) as url:
+        told = run(*GATE, "--no-baseline", choice, url=url)
+    assert (told.exit_code, told.stdout) == (code, "")
+    assert "tastetest push RESULTS --matrix m --model a" in told.stderr
+
+
+def test_an_unknown_candidate_is_an_error_whatever_is_said_of_baselines() -> None:
+    error = {"pointer": "/candidate", "code": "unknown_model", "message": "There is no model 'b'."}
+    refusal = {"detail": "/candidate: There is no model 'b'.", "errors": [error]}
+    with answering((422, {}, json.dumps(refusal).encode())) as url:
+        told = run(*GATE, "--no-baseline", "pass", url=url)
+    assert told.exit_code == 3
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "code"),
+    [
+        (("pass", "pass"), 0),
+        (("pass", "inconclusive"), 2),
+        (("fail", "pass"), 1),
+        (("inconclusive", "fail"), 1),
+    ],
+)
+def test_of_several_baselines_the_worst_verdict_counts(verdicts: tuple[str, str], code: int) -> None:
+    answers = [(200, {}, json.dumps({"verdict": one, "comparisons": []}).encode()) for one in verdicts]
+    with answering(*answers) as url:
+        told = run(*GATE, "--baseline", "release", "--json", url=url)
+    assert told.exit_code == code

@@ -13,6 +13,7 @@ from service.engine.comparison import (
     Design,
     Gate,
     GateRule,
+    Setting,
     compare,
     history,
     near_margin,
@@ -33,7 +34,7 @@ def counts(b, c, n, total=None, rule=None, **more):
     """Compare two models of which only the baseline is right on b, only the candidate on c of n."""
     baseline, candidate = np.zeros(n), np.zeros(n)
     baseline[:b], candidate[b : b + c] = 1, 1
-    return compare(baseline, candidate, Design.random(n, total or n), rule or GateRule(), **more)
+    return compare(baseline, candidate, Design.random(n, total or n), rule or GateRule(), Setting(**more))
 
 
 def test_c1_paired_by_default():
@@ -93,7 +94,9 @@ def test_c5_and_c9_an_error_of_zero_only_where_nothing_is_unknown():
     for scores in (np.zeros(3), np.ones(3), np.full(3, 0.5)):
         assert counts(0, 0, 3).standard_error > 0
         assert design_score(scores, Design.random(3, 30), 0.95)[2] > 0
-    one_cluster = compare(np.ones(5), np.ones(5), Design.random(5, 50), GateRule(), clusters=["a"] * 5)
+    one_cluster = compare(
+        np.ones(5), np.ones(5), Design.random(5, 50), GateRule(), Setting(clusters=["a"] * 5)
+    )
     assert one_cluster.standard_error > 0
     assert wilson(3, 3) == (pytest.approx(0.438, abs=6e-4), 1)
 
@@ -130,7 +133,7 @@ def test_c10_clusters_show_both_errors_and_their_count():
     passage = np.repeat(rng.integers(-1, 2, 20), 10)
     baseline, candidate = (passage < 0).astype(float), (passage > 0).astype(float)
     names = [f"p{i // 10}" for i in range(200)]
-    found = compare(baseline, candidate, Design.random(200, 2000), GateRule(), clusters=names)
+    found = compare(baseline, candidate, Design.random(200, 2000), GateRule(), Setting(clusters=names))
     assert found.clusters.count == 20
     assert found.standard_error == pytest.approx(
         found.clusters.standard_error_ignoring_them * 10**0.5 * (19.9 / 19) ** 0.5, rel=1e-3
@@ -269,7 +272,7 @@ def test_d9_repeats_show_what_fails_every_time_and_what_was_cached():
 
 def test_d10_one_verdict_rule_around_the_threshold():
     """.62, .58, .61 around .6: the same interval always gives the same verdict."""
-    assert [verdict((mean - 0.6 - 0.03, mean - 0.6 + 0.03), 0.0) for mean in (0.62, 0.58, 0.61)] == [
+    assert [verdict((mean - 0.6 - 0.03, mean - 0.6 + 0.03), GateRule()) for mean in (0.62, 0.58, 0.61)] == [
         "inconclusive"
     ] * 3
 

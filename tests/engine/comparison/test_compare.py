@@ -4,7 +4,7 @@ import json
 import numpy as np
 import pytest
 
-from service.engine.comparison import Design, GateRule, Modelled, compare, compare_many
+from service.engine.comparison import Design, FullScores, GateRule, Setting, compare, compare_many
 from service.engine.data.errors import Undefined
 
 
@@ -18,7 +18,23 @@ PLAIN = GateRule()
 
 
 def judge(gain=0, loss=0, n=100, total=1000, rule=PLAIN, **more):
-    return compare(*rows(gain, loss, n), Design.random(n, total), rule, **more)
+    return compare(*rows(gain, loss, n), Design.random(n, total), rule, Setting(**more))
+
+
+class Estimated:
+    """Full scores of two models, estimated with this error."""
+
+    def __init__(self, baseline, candidate, error, examples=1000):
+        self.scores_of, self.error, self.examples = np.array([baseline, candidate]), error, examples
+
+    def scores(self, answers, baseline=None, clusters=None):
+        variance = self.error**2 * np.array([[0.0, 1.0], [1.0, 0.0]])
+        coefficients = np.full(answers.shape, 1 / answers.shape[1])
+        return FullScores(
+            self.scores_of, np.full(2, self.error**2 / 2), variance, coefficients,
+            np.zeros(2, dtype=bool), np.zeros(2), np.zeros(2), np.ones(2), self.examples, "predicted", 0,
+            (None, None),
+        )  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -38,13 +54,13 @@ def test_everything_in_it_is_plain_finite_json():
         judge(10, 5, rule=GateRule(margin=0.02)),
         judge(0, 0, n=1, total=1),
         judge(3, 1, n=10, total=10, truth="full_benchmark"),
-        judge(3, 1, modelled=Modelled(0.5, 0.52, 0.0), truth="full_benchmark"),
+        judge(3, 1, evidence=Estimated(0.5, 0.52, 0.0), truth="full_benchmark"),
         compare(
             rng.random((40, 3)),
             rng.random(40),
             Design.random(40, 40),
             GateRule(),
-            clusters=list("abcdefgh" * 5),
+            Setting(clusters=list("abcdefgh" * 5)),
         ),
     ]
     for found in answers:
@@ -94,7 +110,7 @@ def test_the_full_benchmark_decides_about_itself_at_once():
 
 
 def test_a_modelled_difference_decides_by_its_own_error():
-    found = judge(10, 10, modelled=Modelled(0.6, 0.5, 0.02), truth="full_benchmark")
+    found = judge(10, 10, evidence=Estimated(0.6, 0.5, 0.02), truth="full_benchmark")
     assert found.verdict == "fail"
     assert (found.baseline_score, found.candidate_score) == (0.6, 0.5)
     assert found.interval == pytest.approx((-0.1 - 0.0391993, -0.1 + 0.0391993))
@@ -114,7 +130,7 @@ def test_what_is_needed_is_said_in_examples_of_this_kind():
     assert alone.gate.examples_needed == pytest.approx(480, rel=0.15)
     repeated = compare(
         np.repeat(rows(14, 8)[0], 3), np.repeat(rows(14, 8)[1], 3), Design.random(300, 3000), GateRule(),
-        clusters=[str(i // 3) for i in range(300)],
+        Setting(clusters=[str(i // 3) for i in range(300)]),
     )  # fmt: skip
     assert repeated.gate.examples_needed == pytest.approx(3 * alone.gate.examples_needed, rel=0.05)
 
@@ -142,4 +158,4 @@ def test_reasons_are_sentences_with_the_numbers():
     assert "margin of −2.00 points" in judge(5, 40, rule=GateRule(margin=0.02)).reason
     text = judge(8, 10, total=300).reason
     assert "points or more are found" in text
-    assert "of which the benchmark has 300" in text
+    assert "more than the 300 of the benchmark" in text

@@ -33,7 +33,7 @@ from service.engine.comparison.paired import score_interval
     ],
 )
 def test_the_one_rule(interval, margin, expected):
-    assert verdict(interval, margin) == expected
+    assert verdict(interval, GateRule(margin)) == expected
 
 
 @pytest.mark.parametrize("margin", [0.0, 0.05, 0.2])
@@ -45,7 +45,7 @@ def test_the_thresholds_are_the_verdict_of_every_outcome(n, margin):
         told = gain + loss
         if told > n:
             continue
-        found = verdict(score_interval((gain - loss) / n, told / n, n, 0.95), margin)
+        found = verdict(score_interval((gain - loss) / n, told / n, n, 0.95), rule)
         counted = (
             "fail"
             if loss >= gate.fails_from[told]
@@ -63,7 +63,7 @@ def test_probabilities_are_sums_over_every_outcome():
     fails = passes = 0.0
     for gain, loss in itertools.product(range(n + 1), repeat=2):
         if gain + loss <= n:
-            found = verdict(score_interval((gain - loss) / n, (gain + loss) / n, n, 0.95), rule.margin)
+            found = verdict(score_interval((gain - loss) / n, (gain + loss) / n, n, 0.95), rule)
             chance = stats.multinomial.pmf([gain, loss, n - gain - loss], n, share)
             fails += chance * (found == "fail")
             passes += chance * (found == "pass")

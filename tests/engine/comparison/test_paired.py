@@ -8,6 +8,7 @@ from scipy import optimize, stats
 
 from service.engine.comparison.mcnemar import mid_p
 from service.engine.comparison.paired import (
+    Modelled,
     PairedScores,
     difference,
     modelled_difference,
@@ -70,9 +71,14 @@ def test_interval_and_mid_p_never_disagree_and_the_interval_holds_its_point(gain
     assert (low > 0 or high < 0) == (mid_p(gain, loss) <= 1 - confidence)
 
 
+def symmetric(count, seed):
+    """Two models' graded scores whose differences lie evenly about .05."""
+    half = np.random.default_rng(seed).uniform(0, 0.4, count // 2)
+    return np.full(count, 0.5), 0.55 + np.concatenate((half, -half))
+
+
 def test_graded_scores_get_scipys_paired_t():
-    rng = np.random.default_rng(0)
-    first, second = rng.random(60), rng.random(60)
+    first, second = symmetric(60, 0)
     found = difference(pairs(first, second))
     theirs = stats.ttest_rel(second, first).confidence_interval()
     assert found.interval == (pytest.approx(theirs.low), pytest.approx(theirs.high))
@@ -101,8 +107,7 @@ def test_clusters_are_taken_by_their_sums():
 
 
 def test_clusters_of_one_are_no_clusters():
-    rng = np.random.default_rng(3)
-    first, second = rng.random((2, 30))
+    first, second = symmetric(30, 3)
     alone, single = difference(pairs(first, second)), difference(pairs(first, second, clusters=np.arange(30)))
     assert single.standard_error == pytest.approx(alone.standard_error)
     assert single.interval == pytest.approx(alone.interval)
@@ -170,9 +175,10 @@ def test_one_stratum_is_a_random_sample():
 
 def test_a_models_error_gets_the_full_benchmarks_own_noise_on_top():
     here = discordant(10, 10, 100, total=400)
-    realised = modelled_difference(here, 0.01, 0.03, 0.95, "full_benchmark")
-    themselves = modelled_difference(here, 0.01, 0.03, 0.95, "population")
-    assert realised.standard_error == pytest.approx(0.03)
+    modelled = Modelled(0.5, 0.51, 0.03, run_variance=0.0004)
+    realised = modelled_difference(here, modelled, 0.95, "full_benchmark")
+    themselves = modelled_difference(here, modelled, 0.95, "population")
+    assert realised.standard_error == pytest.approx((0.03**2 + 0.0004) ** 0.5)
     assert themselves.standard_error**2 == pytest.approx(0.03**2 + 0.2 / 400)
 
 
@@ -222,3 +228,43 @@ def test_a_single_cluster_has_a_standard_error():
     first, second = rng.integers(0, 2, (2, 50)).astype(float)
     found = difference(PairedScores(first, second, Design.random(50, 500), np.zeros(50, dtype=np.int64)))
     assert found.standard_error > 0.1
+
+
+def test_rare_graded_drops_are_covered_on_both_sides():
+    """90 % equal, 10 % down by up to 1: the t interval covers .919 of 95 % and misses on one side."""
+    rng, missed = np.random.default_rng(0), np.zeros(2)
+    for _ in range(1500):
+        drops = rng.random(200) * (rng.random(200) < 0.1)
+        low, high = difference(pairs(np.ones(200), 1 - drops, total=10**7)).interval
+        missed += [low > -0.05, high < -0.05]
+    assert (missed / 1500 < 0.025 + 3 * (0.025 * 0.975 / 1500) ** 0.5).all()
+
+
+@pytest.mark.parametrize(("clusters", "vary"), [(3, False), (3, True), (8, True), (20, True)])
+@pytest.mark.parametrize("strong", [0.3, 4.0])
+def test_few_clusters_with_a_strong_effect_are_covered(clusters, vary, strong):
+    rng, held = np.random.default_rng(1), 0
+    for _ in range(600):
+        sizes = rng.geometric(0.05, clusters) + 1 if vary else np.full(clusters, 20)
+        member = np.repeat(np.arange(clusters), sizes)
+        chance = 1 / (1 + np.exp(-rng.normal(0, strong, clusters)[member]))
+        first, second = rng.random(len(member)) < 0.5, rng.random(len(member)) < chance
+        low, high = difference(pairs(first, second, total=10**7, clusters=member)).interval
+        held += low <= 0 <= high
+    assert held / 600 > 0.95 - 2.5 * (0.95 * 0.05 / 600) ** 0.5
+
+
+def test_without_each_cluster_in_turn_is_the_jackknife():
+    rng = np.random.default_rng(5)
+    member, (first, second) = np.repeat(np.arange(12), np.arange(3, 15)), rng.random((2, 102))
+    left = np.array([(second - first)[member != group].mean() for group in range(12)])
+    expected = (11 / 12 * ((left - (second - first).mean()) ** 2).sum()) ** 0.5
+    assert difference(pairs(first, second, clusters=member)).standard_error == pytest.approx(expected)
+
+
+def test_known_run_noise_widens_what_is_said_of_new_runs():
+    here = discordant(10, 10, 100, total=400)
+    noisy = PairedScores(here.baseline, here.candidate, here.design, noise=np.full(100, 0.1))
+    these, new = difference(here, truth="full_benchmark"), difference(noisy, truth="runs")
+    assert new.standard_error**2 - these.standard_error**2 == pytest.approx(0.25 * 0.1 / 100)
+    assert new.interval[0] < these.interval[0] < these.interval[1] < new.interval[1]

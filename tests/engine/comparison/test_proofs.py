@@ -10,12 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from service.engine.comparison import Design, Gate, GateRule, compare
+from service.engine.comparison import Design, Gate, GateRule, Setting, compare
 from service.engine.comparison.gate import smallest_detectable_drop
 from service.engine.comparison.intervals import clopper_pearson
 from service.engine.comparison.paired import PairedScores, difference
 from service.engine.comparison.scores import design_score
-from service.engine.comparison.selection_estimates import modelled
 from service.engine.comparison.selection_evaluator import build_evaluator
 from service.engine.data.matrix import Matrix
 from service.engine.data.outline import Outline
@@ -23,7 +22,7 @@ from service.engine.microbenchmark.select import run
 from service.engine.planning.plan import select_plan
 from tools.make_sample import OUTPUT
 
-PROMISE = GateRule().false_alarm_limit
+PROMISE = (1 - GateRule().confidence) / 2
 
 
 def gpqa(shared):
@@ -183,10 +182,9 @@ def test_on_gpqa_optimal_design_decides_more_pairs_and_hardly_any_wrongly(design
     for _ in range(250):
         pair = rng.choice(others, 2, replace=False)
         drawn = rng.choice(448, 100, replace=False)
-        by_random += compare(*scores[pair][:, drawn], design, rule, truth=truth).verdict != "inconclusive"
+        by_random += compare(*scores[pair][:, drawn], design, rule, Setting(truth)).verdict != "inconclusive"
         answers = held.known.answers[pair]
-        difference = modelled(*answers, held.by, held.known)
-        verdict = compare(*answers, held.design, rule, truth=truth, modelled=difference).verdict
+        verdict = compare(*answers, held.design, rule, Setting(truth, evidence=held.evidence)).verdict
         ahead = full[pair[1]] - full[pair[0]]
         by_design += verdict != "inconclusive"
         wrong += (verdict == "pass" and ahead <= 0) or (verdict == "fail" and ahead >= 0)

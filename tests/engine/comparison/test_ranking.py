@@ -6,7 +6,13 @@ from scipy import stats
 
 from service.engine.comparison.mcnemar import mid_p
 from service.engine.comparison.paired import PairedScores, difference
-from service.engine.comparison.ranking import pairwise_critical, rank, sidak, simultaneous_confidence
+from service.engine.comparison.ranking import (
+    adjusted_means,
+    pairwise_critical,
+    rank,
+    sidak,
+    simultaneous_confidence,
+)
 from service.engine.comparison.sampling_design import Design
 from service.engine.data.errors import Undefined
 
@@ -84,9 +90,40 @@ def test_missing_answers_leave_each_pair_what_both_answered():
     scores = noisy(4, 80, 1.0)
     scores[0, :40] = np.nan
     found = rank(scores, Design.random(80, 800))
-    both = PairedScores(scores[1, 40:], scores[0, 40:], Design.random(40, 800))
     assert place(found, 0).coverage == 0.5
-    assert place(found, 0).score == pytest.approx(both.candidate.mean())
+    others = scores[1:, 40:].mean()
+    assert place(found, 0).score == pytest.approx(
+        scores[1:].mean() + scores[0, 40:].mean() - others, abs=0.02
+    )
+
+
+def test_of_two_models_the_ranking_says_what_they_differ_by_where_both_answered():
+    """Case 5: B answered the 45 easy ones, .9 of them; on those A is ahead by .10, and A is first."""
+    easy, all_of_it = np.arange(50) < 45, np.zeros((2, 50))
+    all_of_it[0, :38] = 1
+    all_of_it[1, :33] = 1
+    scores = np.where(easy | (np.arange(2) == 0)[:, None], all_of_it, np.nan)
+    scores[0, 38:45] = 1
+    scores[0, 45:] = 0
+    scores[0, :7] = 1
+    scores[1, 33:41] = 1
+    scores[1, 41:45] = 0
+    found = rank(scores, Design.random(50, 50))
+    assert np.nanmean(scores[1]) > np.nanmean(scores[0])
+    assert [ranked.model for ranked in found.models] == [0, 1]
+    gap = np.mean(scores[0, :45] - scores[1, :45])
+    assert place(found, 0).score - place(found, 1).score == pytest.approx(gap)
+
+
+def test_adjusted_means_are_the_least_squares_of_model_and_example():
+    rng = np.random.default_rng(2)
+    scores = rng.random((4, 30))
+    scores[rng.random((4, 30)) < 0.3] = np.nan
+    rows, columns = np.nonzero(~np.isnan(scores))
+    table = np.hstack((np.eye(4)[rows], np.eye(30)[columns]))
+    levels = np.linalg.lstsq(table, scores[rows, columns], rcond=None)[0]
+    expected = levels[:4] + levels[4:].mean()
+    assert adjusted_means(scores, np.full(30, 1 / 30)) == pytest.approx(expected)
 
 
 def test_nothing_in_common_is_refused():

@@ -9,10 +9,11 @@ from service.engine.comparison import (
     GateRule,
     KnownScores,
     Selected,
+    Setting,
     basis,
     compare,
     compare_many,
-    modelled,
+    evidence,
     rank,
 )
 from service.engine.data.contracts import Source
@@ -22,6 +23,9 @@ from tests.engine.made import answers
 
 SCORES = answers(200, 300, seed=3)
 STRATA = (np.arange(300) // 100).astype(np.int32)
+
+
+SOURCE = Source(SCORES[:60], STRATA)
 
 
 def chosen(method, size=40, sources=60, options=None, calibration=None, scores=True, weighted=True):
@@ -77,55 +81,54 @@ def test_models_with_missing_answers_measure_nothing():
     assert basis(selected, about).calibration.models == 40
 
 
-@pytest.mark.parametrize("scores", [True, False])
-def test_differences_of_new_models_err_as_often_as_the_intervals_say(scores):
-    selected = chosen("anchor_points", scores=scores)
-    by = basis(selected, known(selected, models=130))
-    about, rng, missed = known(selected, models=130), np.random.default_rng(0), []
+@pytest.mark.parametrize("method", ["anchor_points", "random"])
+def test_differences_of_new_models_err_as_often_as_the_intervals_say(method):
+    selected = chosen(method)
+    by, rng, missed = evidence(selected, SOURCE), np.random.default_rng(0), []
     for _ in range(400):
         first, second = 130 + rng.choice(70, 2, replace=False)
         rows = SCORES[[first, second]][:, selected.chosen].astype(float)
-        found = modelled(*rows, by, about)
+        found = by.scores(rows)
         truth = SCORES[second].mean() - SCORES[first].mean()
-        missed.append(abs(found.candidate - found.baseline - truth) > 1.96 * found.standard_error)
+        off = found.scores[1] - found.scores[0] - truth
+        missed.append(abs(off) > 1.96 * found.of_differences[0, 1] ** 0.5)
     assert np.mean(missed) < 0.09
 
 
 def test_a_comparison_on_such_a_selection_goes_through():
     selected = chosen("anchor_points")
     about = known(selected)
-    by = basis(selected, about)
+    by = evidence(selected, SOURCE)
     best, worst = np.argmax(about.scores), np.argmin(about.scores)
     rows = about.answers[[worst, best]]
-    found = compare(*rows, Design.random(40, 300), GateRule(), modelled=modelled(*rows, by, about))
+    found = compare(*rows, Design.random(40, 300), GateRule(), Setting(evidence=by))
     assert (found.verdict, found.interval_method, found.n_benchmark) == ("pass", "model", 300)
 
 
 def test_many_candidates_on_such_a_selection_are_ranked_by_its_estimates():
     selected = chosen("anchor_points")
     about = known(selected)
-    by = basis(selected, about)
+    by = evidence(selected, SOURCE)
     rows = about.answers[np.argsort(about.scores)[[0, 100, 198, 199]]]
-    found = compare_many(rows[0], rows[1:], Design.random(40, 300), GateRule(), estimator=by, known=about)
-    ordered = sorted(by.estimates(rows), reverse=True)
+    found = compare_many(rows[0], rows[1:], Design.random(40, 300), GateRule(), Setting(evidence=by))
+    ordered = sorted(by.estimator.estimates(rows), reverse=True)
     assert [place.score for place in found.ranking.models] == pytest.approx(ordered)
     assert found.comparisons[2].verdict == "pass"
     assert found.comparisons[2].interval_method == "model"
     assert found.ranking.models[-1].rank_interval[0] > 2
-    realised = rank(rows, Design.random(40, 300), truth="full_benchmark", estimator=by, known=about)
+    realised = rank(rows, Design.random(40, 300), truth="full_benchmark", evidence=by)
     assert realised.separable_pairs >= found.ranking.separable_pairs
 
 
 def test_ranks_by_an_estimator_are_hardly_ever_wrong():
     """Joint: the true rank of every one of ten new models within its interval."""
     selected = chosen("anchor_points")
-    about = known(selected, models=130)
-    by, rng, held = basis(selected, about), np.random.default_rng(0), []
+    by, rng, held = evidence(selected, SOURCE), np.random.default_rng(0), []
     for _ in range(150):
         rows = 130 + rng.choice(70, 10, replace=False)
         found = rank(
             SCORES[rows][:, selected.chosen].astype(float), Design.random(40, 300),
-            truth="full_benchmark", estimator=by, known=about,
+            truth="full_benchmark", evidence=by,
         )  # fmt: skip
         full = SCORES[rows].mean(axis=1)
         ranks = {place.model: place.rank_interval for place in found.models}
@@ -149,32 +152,30 @@ def test_near_copies_share_their_errors_and_strangers_do_not():
 
 
 def test_ranks_and_comparisons_on_such_a_selection_speak_of_the_same_differences():
-    """A predictor's coefficients need not sum to 1, and some answers are missing."""
-    selected = chosen("anchor_points", scores=False)
+    """Some answers are missing."""
+    selected = chosen("anchor_points")
     about = known(selected)
-    by = Estimator(selected.weights * 0.8, Calibration(50, 0.0, 0.03, 60.0, "cross_validation"), 0.1)
+    by = evidence(selected, SOURCE)
     rows = about.answers[np.argsort(about.scores)[[100, 0, 120, 199]]]
-    rows[2, :3] = np.nan
-    found = compare_many(rows[0], rows[1:], Design.random(40, 300), GateRule(), estimator=by, known=about)
+    rows[:, :3] = np.nan
+    found = compare_many(rows[0], rows[1:], Design.random(40, 300), GateRule(), Setting(evidence=by))
     best = found.ranking.models[0]
     places = {place.model: place for place in found.ranking.models}
     for at, pair in enumerate(found.comparisons, start=1):
         assert places[at].score == pytest.approx(pair.candidate_score)
         assert places[at].difference_from_best == pytest.approx(pair.candidate_score - best.score)
         assert places[at].win_rate < 1
-    two = rank(rows[[0, 3]], Design.random(40, 300), estimator=by, known=about)
-    alone = compare(
-        rows[3], rows[0], Design.random(40, 300), GateRule(), modelled=modelled(rows[3], rows[0], by, about)
-    )
+    two = rank(rows[[0, 3]], Design.random(40, 300), evidence=by)
+    alone = compare(rows[3], rows[0], Design.random(40, 300), GateRule(), Setting(evidence=by))
     assert two.models[1].difference_from_best_interval == pytest.approx(alone.interval)
 
 
 @pytest.mark.parametrize(("first", "second"), [(0, 0), (0, 1), (1, 0)])
 def test_equal_and_opposite_answers_still_tell_how_many_examples_it_takes(first, second):
     selected = chosen("anchor_points")
-    about = known(selected)
-    by = basis(selected, about)
     rows = np.full((2, 40), [[first], [second]], dtype=float)
-    found = compare(*rows, Design.random(40, 300), GateRule(margin=0.02), modelled=modelled(*rows, by, about))
+    found = compare(
+        *rows, Design.random(40, 300), GateRule(margin=0.02), Setting(evidence=evidence(selected, SOURCE))
+    )
     assert 0 < found.effective_size < 300
     assert 1 <= found.gate.examples_needed < 20_000
