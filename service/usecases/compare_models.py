@@ -72,7 +72,7 @@ def compare_models(
         the runs that is not known.
     """
     sides = [request.baseline, *request.candidates]
-    found = build_comparison_context(conn, standings, request.basis, sides)
+    found = build_comparison_context(conn, evaluators, request.basis, sides)
     places = _places(request)
     arrays = [scores_of_side(found, side, where) for side, where in zip(sides, places, strict=True)]
     names = _names(request)

@@ -79,12 +79,12 @@ class ComparisonContext:
 
 
 def build_comparison_context(
-    conn: Connection, standings: EvaluatorCache, basis: Basis, sides: Sequence[Side]
+    conn: Connection, evaluators: EvaluatorCache, basis: Basis, sides: Sequence[Side]
 ) -> ComparisonContext:
     """The full benchmark, or the examples of a selection."""
     named = [side for side in sides if isinstance(side, str)]
     if basis.selection_id is not None:
-        return _of_selection(conn, standings, basis.selection_id, named)
+        return _of_selection(conn, evaluators, basis.selection_id, named)
     record = matrices.get(conn, basis.matrix_id or "", basis.revision)
     n = record.n_examples
     return ComparisonContext(
@@ -94,7 +94,7 @@ def build_comparison_context(
         others=frozenset(),
         rows=_rows(conn, record, named),
         design=Design.random(n, n),
-        prior=standings.prior(conn, record),
+        prior=evaluators.prior(conn, record),
         subtasks=_subtasks(conn, record),
     )
 
@@ -118,10 +118,10 @@ def _rows(conn: Connection, record: MatrixRecord, named: Sequence[str]) -> dict[
 
 
 def _of_selection(
-    conn: Connection, standings: EvaluatorCache, selection_id: str, named: Sequence[str]
+    conn: Connection, evaluators: EvaluatorCache, selection_id: str, named: Sequence[str]
 ) -> ComparisonContext:
     selection = selections.get(conn, selection_id)
-    standing = standings.of(conn, selection)
+    standing = evaluators.of(conn, selection)
     then = matrices.get(conn, selection.matrix_id, selection.revision)
     column = {example: at for at, example in enumerate(matrices.examples(conn, selection.matrix_id))}
     benchmark = [column[example] for example in standing.benchmark]
@@ -148,7 +148,7 @@ def _of_selection(
         evidence=standing.evidence,
         full={name: row for name, row in wholes.items() if name not in kept and not np.isnan(row).any()},
         subtasks=standing.subtasks,
-        drift=drift_since(conn, standings, selection),
+        drift=drift_since(conn, evaluators, selection),
     )
 
 
