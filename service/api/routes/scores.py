@@ -108,9 +108,7 @@ def list_scores(
     return _view(selection, matrix, standing, rows, asked, kept=True, drift=since, warnings=[])
 
 
-def _estimate(
-    context: AppContext, selection_id: str, sent: Received, asked: Asked, keep: bool
-) -> ScoresView:
+def _estimate(context: AppContext, selection_id: str, sent: Received, asked: Asked, keep: bool) -> ScoresView:
     upload = ingest.read(
         sent.file, filename=sent.filename, options=sent.options, limits=limits_of(context.settings)
     )
