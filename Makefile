@@ -44,7 +44,7 @@ docs: $(VENV)/.docs
 	$(BIN)/mkdocs build --strict
 
 methods: $(VENV)/.dev
-	$(BIN)/python -m benchmarks.methods_table
+	$(BIN)/python -m benchmarks.frontier --write
 
 # Answers of the service as it is now, for the OpenAPI document; then make openapi.
 examples: $(VENV)/.dev

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from tempfile import SpooledTemporaryFile
 from typing import BinaryIO, cast
 
@@ -16,6 +16,8 @@ from service.api import strict_json
 from service.core.errors import FieldError, InvalidRequest, InvalidUpload
 from service.core.settings import Settings
 from service.ingest import Limits, Options
+from service.store.records import ModelFacts
+from service.usecases.model_facts import parse_table
 
 IN_MEMORY = 1024 * 1024
 MAX_NAME = 500
@@ -30,6 +32,7 @@ class Received:
     filename: str | None
     name: str
     options: Options
+    facts: Mapping[str, ModelFacts] = field(default_factory=dict)
 
 
 @contextlib.asynccontextmanager
@@ -109,11 +112,12 @@ def _checked(file: BinaryIO, filename: str | None, fields: Mapping[str, str], pl
             [FieldError("", "empty_body", "No bytes were sent.")],
         )
     file.seek(0)
-    for field, text in fields.items():
+    for name, text in fields.items():
         if flaw := strict_json.text_flaw(text):
-            raise InvalidRequest(f"{field}: {flaw[1]}", [FieldError(f"{place}/{field}", *flaw)])
-    texts = {field: text for field, text in fields.items() if field != "name"}
-    return Received(file, filename, _name(fields.get("name"), filename, place), _options(texts, place))
+            raise InvalidRequest(f"{name}: {flaw[1]}", [FieldError(f"{place}/{name}", *flaw)])
+    texts = {name: text for name, text in fields.items() if name not in ("name", "models")}
+    facts = parse_table(fields["models"]) if fields.get("models") else {}
+    return Received(file, filename, _name(fields.get("name"), filename, place), _options(texts, place), facts)
 
 
 def _name(given: str | None, filename: str | None, place: str) -> str:

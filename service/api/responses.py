@@ -20,6 +20,7 @@ from service.schemas.selections import MatrixRef, SelectionPage, SelectionView
 from service.schemas.verdicts import DriftView
 from service.store.records import CellRecord, JobRecord, MatrixRecord, ModelRecord, Page, SelectionRecord
 from service.usecases.drift import DriftReport
+from service.usecases.model_facts import guessed_families
 
 
 def matrix_view(record: MatrixRecord) -> MatrixView:
@@ -77,7 +78,8 @@ def matrix_page(page: Page[MatrixRecord]) -> MatrixPage:
 
 
 def model_page(page: Page[ModelRecord]) -> ModelPage:
-    """A page of models."""
+    """A page of models; families are guessed among those on it."""
+    guesses = guessed_families([record.model for record in page.items])
     items = [
         ModelView(
             model=record.model,
@@ -90,6 +92,10 @@ def model_page(page: Page[ModelRecord]) -> ModelPage:
             answers=record.answers,
             reported=record.reported,
             revision=record.revision,
+            family=record.facts.family,
+            released=record.facts.released,
+            tags=list(record.facts.tags),
+            guessed_family=guesses.get(record.model),
         )
         for record in page.items
     ]

@@ -9,9 +9,12 @@ import numpy as np
 from service.engine.data.item_rest import doubtful, item_rest
 from service.engine.data.matrix import Matrix
 from service.engine.data.summary import identical_models
+from service.engine.prediction.near_copies import copy_groups
 from service.ingest.refusals import listed, quoted
 
 COVERAGE = 0.5
+MOST_COMPARED = 2_000
+"""Models beyond which near copies are not looked for: all pairs take long."""
 
 
 def warnings(matrix: Matrix, hashes: Sequence[str | None] | None) -> list[str]:
@@ -19,6 +22,7 @@ def warnings(matrix: Matrix, hashes: Sequence[str | None] | None) -> list[str]:
     return [
         *_constant(matrix),
         *_identical(matrix),
+        *_near_copies(matrix),
         *_mislabelled(matrix),
         *_repeated(matrix, hashes),
         *_coverage(matrix),
@@ -41,6 +45,25 @@ def _identical(matrix: Matrix) -> Iterator[str]:
         count = sum(len(group) - 1 for group in same)
         shown = "; ".join(" = ".join(quoted(name) for name in group[:3]) for group in same[:3])
         yield f"models with exactly the scores of another: {count} ({shown}); are they different models?"
+
+
+def _near_copies(matrix: Matrix) -> Iterator[str]:
+    count = len(matrix.models)
+    if count > MOST_COMPARED:
+        return
+    groups = copy_groups(matrix.scores.astype(np.float64))
+    distinct = int(groups.max(initial=-1)) + 1
+    if distinct == count:
+        return
+    sizes = np.bincount(groups)
+    largest = [
+        np.flatnonzero(groups == k).tolist() for k in np.argsort(-sizes, kind="stable")[:3] if sizes[k] > 1
+    ]
+    shown = "; ".join(" ~ ".join(quoted(matrix.models[i]) for i in group[:3]) for group in largest)
+    yield (
+        f"models that are near copies of others ({shown}): {count} models count as {distinct} where they "
+        "say what a new model does"
+    )
 
 
 def _mislabelled(matrix: Matrix) -> Iterator[str]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import Literal
+from datetime import date, datetime
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from service.schemas.base import Fraction, Interval, ResponseModel
+from service.schemas.base import Fraction, Interval, RequestModel, ResponseModel
 
 
 class MatrixView(ResponseModel):
@@ -82,6 +82,22 @@ class ModelView(ResponseModel):
     answers: int | None = Field(description="Answers the scores are means of.")
     reported: float | None = Field(description="The mean by the log's own account, where it has one.")
     revision: int = Field(description="The revision these results came with.")
+    family: str | None = Field(None, description="What it is a variant of, as the caller said.")
+    released: date | None = Field(None, description="The day it was released, as the caller said.")
+    tags: list[str] = Field(default_factory=list, description="The caller's own marks.")
+    guessed_family: str | None = Field(
+        None, description="What its name suggests; a proposal, which nothing here takes for granted."
+    )
+
+
+class ModelPatch(RequestModel):
+    """What to change of what is known of a model; null clears it, what is left out stays."""
+
+    family: Annotated[str, Field(max_length=200)] | None = Field(None, description="What it is a variant of.")
+    released: date | None = Field(None, strict=False, description="The day it was released.")
+    tags: Annotated[list[Annotated[str, Field(max_length=200)]], Field(max_length=50)] | None = Field(
+        None, description="Marks of your own; they replace those before."
+    )
 
 
 class CellView(ResponseModel):

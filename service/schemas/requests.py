@@ -162,3 +162,11 @@ class MdadRequest(_OfMatrix):
     by_subtask: bool = False
     max_size: Annotated[Count | None, Field(description="The largest size you would run.")] = None
     expect: Annotated[Literal["like", "better"] | None, EXPECT] = None
+    target_settings: Annotated[
+        list[Literal["like", "better", "worse", "family", "later"]] | None,
+        Field(
+            description="Kinds of new models to measure each method for, beside each other: `like` the "
+            "sources, `better` or `worse` than all of them, of another `family`, released `later`. By "
+            "default `like`, and `better` from 40 models on."
+        ),
+    ] = None

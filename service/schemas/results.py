@@ -380,12 +380,50 @@ class SubtaskReliability(Reliability):
     subtask: str
 
 
+class SettingSize(ResponseModel):
+    """One method and size for one kind of new models."""
+
+    size: int = Field(description="Examples in the micro-benchmark.")
+    mdad: Fraction | None = Field(description="Minimum detectable accuracy difference; null if not reached.")
+    agreement: Fraction | None = Field(description="Share of pairs in their true order, ties half.")
+    error: float = Field(description="Mean absolute error of estimated scores.")
+    coverage: Fraction | None = Field(
+        description="Share of full scores within the 90 % interval that `/scores` serves; null for a sample."
+    )
+
+
+class SettingMethod(ResponseModel):
+    """One method for one kind of new models."""
+
+    label: str = Field(description="As in `methods`.")
+    sizes: list[SettingSize] = Field(description="Sizes it could be measured at.")
+
+
+class SettingResult(ResponseModel):
+    """How the methods do for one kind of new models."""
+
+    setting: Literal["like", "better", "worse", "family", "later"] = Field(
+        description="How the targets differ from the source models."
+    )
+    target_models: int = Field(description="Targets of a trial.")
+    source_models: int = Field(description="Source models of a trial; near copies of targets left out.")
+    trials: int = Field(description="Trials measured on.")
+    reason: str | None = Field(description="Why it could not be measured.")
+    methods: list[SettingMethod] = Field(description="One a method, in the order of `methods`.")
+
+
 class MdadResult(Reliability):
     """How reliable micro-benchmarks of each method and size are, and which to take."""
 
     settings: dict[str, Any] = Field(description="The request with every default filled in.")
     matrix: MatrixRef
     subtasks: list[SubtaskReliability] | None = None
+    target_settings: list[SettingResult] = Field(
+        default_factory=list, description="The methods beside each other, by kind of new models."
+    )
+    warnings: list[str] = Field(
+        default_factory=list, description="What to know before relying on scores of new models."
+    )
 
 
 JobResult = MdadResult | SelectionResult

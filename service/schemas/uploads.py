@@ -41,6 +41,11 @@ class UploadFields(BaseModel):
     scale: str | None = Field(
         None, description="How raw values become fractions: `percent`, or `worst..best` like `1..10`."
     )
+    models: str | None = Field(
+        None,
+        description="What is known of the models: CSV with the column `model` and any of `family`, "
+        "`released` (a date), `tags` (separated by `;`), or a JSON object of objects, one a model.",
+    )
     mapping: str | None = Field(None, description="Scores of words, like `yes:1,no:0,refused:missing`.")
 
     def given(self) -> dict[str, str]:

@@ -219,14 +219,18 @@ class DriftView(ResponseModel):
     revision_then: int = Field(description="The one it was chosen on.")
     revision_now: int
     sentence: str
-    reselect: bool = Field(description="Agreement is below what its errors then would give, beyond doubt.")
+    reselect: bool = Field(description="Agreement, errors or their mean are worse than then, beyond doubt.")
+    reasons: list[Literal["agreement", "error", "bias"]] = Field(
+        default_factory=list, description="Which of these; empty when none."
+    )
     new_models: int
     pairs: int = Field(description="Pairs with a new model and different full scores.")
     agreement: Fraction | None
     agreement_interval: Interval | None = Field(description="From five new models on.")
     agreement_expected: Fraction | None = Field(description="Were its errors still as they were then.")
     deviation_then: float = Field(description="Root mean square error of its estimates.")
-    deviation_now: float | None
+    deviation_now: float | None = Field(description="The same for the new models; null without any.")
+    bias_now: float | None = Field(None, description="Mean of estimate − full score of the new models.")
 
 
 class CompareView(ResponseModel):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -15,8 +16,16 @@ from uuid6 import uuid7
 
 from service.core.errors import Conflict, NotFound
 from service.engine.data.matrix import Matrix
-from service.store import cursors, row_encoding
-from service.store.records import UNFINISHED, AnswerCounts, MatrixRecord, ModelRecord, Origin, Page
+from service.store import cursors, model_facts, row_encoding
+from service.store.records import (
+    UNFINISHED,
+    AnswerCounts,
+    MatrixRecord,
+    ModelFacts,
+    ModelRecord,
+    Origin,
+    Page,
+)
 from service.store.tables import jobs, matrices, matrix_revisions, matrix_rows, selections
 from service.store.workspace_scope import mine, owner
 
@@ -97,9 +106,15 @@ def page(conn: Connection, cursor: str | None, limit: int) -> Page[MatrixRecord]
 
 
 def models(
-    conn: Connection, matrix_id: str, revision: int | None, cursor: str | None, limit: int
+    conn: Connection,
+    matrix_id: str,
+    revision: int | None,
+    cursor: str | None,
+    limit: int,
+    *,
+    only: str | None = None,
 ) -> Page[ModelRecord]:
-    """Models of a revision with their accuracies, by name."""
+    """Models of a revision with their accuracies, by name; or one of them only."""
     record = get(conn, matrix_id, revision)
     r = matrix_rows.c
     query = (
@@ -110,9 +125,16 @@ def models(
     )
     if cursor is not None:
         query = query.where(r.model > cursors.decode(cursor))
+    if only is not None:
+        query = query.where(r.model == only)
+    rows = conn.execute(query).all()
+    facts = model_facts.of(conn, record.id, [row.model for row in rows])
     found = [
-        ModelRecord(row.model, row.accuracy, row.scored, record.n_examples - row.scored, *row[3:])
-        for row in conn.execute(query)
+        replace(
+            ModelRecord(row.model, row.accuracy, row.scored, record.n_examples - row.scored, *row[3:]),
+            facts=facts.get(row.model, ModelFacts()),
+        )
+        for row in rows
     ]
     return cursors.page(found, [model.model for model in found], limit)
 
@@ -158,6 +180,7 @@ def outline(conn: Connection, matrix_id: str, revision: int | None = None) -> di
     r = matrix_rows.c
     asked = select(r.model, r.missing, r.accuracy, r.valid_from).where(valid_at(record)).order_by(r.model)
     rows = conn.execute(asked).all()
+    facts = model_facts.of(conn, record.id)
     gone = row_encoding.missing_of(
         [row.missing for row in rows if row.missing is not None], record.n_examples
     )
@@ -174,7 +197,13 @@ def outline(conn: Connection, matrix_id: str, revision: int | None = None) -> di
         "incomplete_examples": 0 if gone is None else int(gone.any(axis=0).sum()),
         "accuracies": tuple(row.accuracy for row in rows),
         "arrived": tuple(row.valid_from for row in rows),
+        "released": tuple(_day(facts.get(row.model)) for row in rows),
+        "families": tuple(facts[row.model].family if row.model in facts else None for row in rows),
     }
+
+
+def _day(facts: ModelFacts | None) -> int | None:
+    return None if facts is None or facts.released is None else facts.released.toordinal()
 
 
 def load(

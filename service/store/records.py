@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any, Generic, Literal, TypeVar
 
 import numpy as np
@@ -92,6 +92,15 @@ class AnswerCounts:
 
 
 @dataclass(frozen=True, slots=True)
+class ModelFacts:
+    """What is known of a model beside its results."""
+
+    family: str | None = None
+    released: date | None = None
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class ModelRecord:
     """One model's row.
 
@@ -103,6 +112,7 @@ class ModelRecord:
         The one it came with.
     errored, unscored, not_run, answers, reported : optional
         As in `AnswerCounts`; None in rows of earlier releases.
+    facts : ModelFacts
     """
 
     model: str
@@ -115,6 +125,7 @@ class ModelRecord:
     not_run: int | None = None
     answers: int | None = None
     reported: float | None = None
+    facts: ModelFacts = ModelFacts()
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 workspaces ─┬─ matrices ─┬─ matrix_revisions ── jobs ── parts
             │            ├─ matrix_rows
+            ├─ model_facts
             │            └─ selections ── answers
             ├─ webhooks ── deliveries
             ├─ idempotency_keys
@@ -15,6 +16,7 @@ from sqlalchemy import (
     Boolean,
     CheckConstraint,
     Column,
+    Date,
     DateTime,
     Double,
     ForeignKey,
@@ -149,6 +151,16 @@ matrix_rows = Table(
     Index(
         "uq_matrix_rows_current", "matrix_id", "model", unique=True, postgresql_where=text("valid_to IS NULL")
     ),
+)
+
+model_facts = Table(
+    "model_facts",
+    metadata,
+    Column("matrix_id", Id, ForeignKey(matrices.c.id, ondelete="CASCADE"), primary_key=True),
+    Column("model", Exact, primary_key=True),
+    Column("family", Text),
+    Column("released", Date),
+    Column("tags", ARRAY(Text), nullable=False, server_default="{}"),
 )
 
 FINAL = "('succeeded', 'failed', 'cancelled')"

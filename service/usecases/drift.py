@@ -31,7 +31,7 @@ def measure_drift(conn: Connection, standings: EvaluatorCache, selection_id: str
     selection = selections.get(conn, selection_id)
     newest = matrices.get(conn, selection.matrix_id)
     found = standings.drift(conn, selection, newest)
-    return _report(selection, newest, found or Drift(0, 0, None, None, None, 0.0, None, reselect=False))
+    return _report(selection, newest, found or Drift(0, 0, None, None, None, 0.0, None, None, reselect=False))
 
 
 def drift_since(
@@ -58,5 +58,16 @@ def _sentence(found: Drift) -> str:
     seen = f"Of pairs with one of {found.new_models} new models {share} are ordered rightly"
     expected = f"{100 * found.agreement_expected:.1f} % would be, were its errors as they were"
     if found.reselect:
-        return f"{seen}; {expected}. Select again, with the new models among the sources."
+        off = "".join(_grown(found, reason) for reason in found.reasons)
+        return f"{seen}; {expected}.{off} Select again, with the new models among the sources."
     return f"{seen}; {expected}. There is no sign that the selection has aged."
+
+
+def _grown(found: Drift, reason: str) -> str:
+    if reason == "error" and found.deviation_now is not None:
+        then, now = 100 * found.deviation_then, 100 * found.deviation_now
+        return f" Scores are {now:.1f} points off, and were {then:.1f}."
+    if reason == "bias" and found.bias_now is not None:
+        side = "low" if found.bias_now < 0 else "high"
+        return f" They are too {side} by {100 * abs(found.bias_now):.1f} points on average."
+    return ""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import BinaryIO
 
 from sqlalchemy import Connection, Engine
@@ -10,9 +11,10 @@ from sqlalchemy import Connection, Engine
 from service import ingest
 from service.core.errors import FieldError, StorageFull
 from service.ingest import Limits, Options, Upload
-from service.store import matrices
-from service.store.records import MatrixRecord
+from service.store import matrices, model_facts
+from service.store.records import MatrixRecord, ModelFacts
 from service.usecases import upload_records
+from service.usecases.model_facts import refuse_unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +25,7 @@ class SentFile:
     filename: str | None
     options: Options
     limits: Limits
+    facts: Mapping[str, ModelFacts] = field(default_factory=dict)
 
     def read(self) -> Upload:
         """Its results; reading can take seconds, so hold no connection meanwhile."""
@@ -38,14 +41,19 @@ class StoredModel:
     created: bool
 
 
-def create_matrix(conn: Connection, upload: Upload, name: str, most_stored_bytes: int) -> MatrixRecord:
-    """Store a new matrix.
+def create_matrix(
+    conn: Connection, upload: Upload, name: str, most_stored_bytes: int, facts: Mapping[str, ModelFacts]
+) -> MatrixRecord:
+    """Store a new matrix, with what is known of its models.
 
     Raises
     ------
+    InvalidUpload
+        Something is said of a model without results.
     StorageFull
         The workspace would hold more than it may; rolling back removes what was stored.
     """
+    refuse_unknown(facts, upload.matrix.models)
     record = matrices.create(
         conn,
         upload.matrix,
@@ -53,6 +61,7 @@ def create_matrix(conn: Connection, upload: Upload, name: str, most_stored_bytes
         origin=upload_records.origin_of(upload),
         accounts=upload_records.answer_counts(upload),
     )
+    model_facts.put(conn, record.id, facts)
     _check_room(conn, most_stored_bytes)
     return record
 
@@ -74,11 +83,13 @@ def put_model(engine: Engine, matrix_id: str, sent: SentFile, most_stored_bytes:
         upload_records.refuse_mismatched(
             upload_records.mismatched_examples(upload, examples, origin), len(examples)
         )
+    refuse_unknown(sent.facts, upload.matrix.models)
     (account,) = upload_records.answer_counts(upload)
     with engine.begin() as conn:
         record, created = matrices.put_model(
             conn, matrix_id, upload.matrix, origin=upload_records.origin_of(upload), account=account
         )
+        model_facts.put(conn, record.id, sent.facts)
         _check_room(conn, most_stored_bytes)
     return StoredModel(record, upload, created)
 

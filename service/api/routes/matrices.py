@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi import APIRouter, Body, Path, Query, Request, Response
 from sqlalchemy import Connection
 
 from service.api import etags, responses
@@ -15,12 +15,21 @@ from service.api.parameters import Cursor, Limit
 from service.api.received_upload import Received, limits_of, received
 from service.api.route_classes import StrictRoute
 from service.core.errors import FieldError, InvalidRequest
-from service.schemas.matrices import CellPage, MatrixPage, MatrixUploaded, MatrixView, ModelPage
+from service.schemas.matrices import (
+    CellPage,
+    MatrixPage,
+    MatrixUploaded,
+    MatrixView,
+    ModelPage,
+    ModelPatch,
+    ModelView,
+)
 from service.schemas.problems import refusals
 from service.schemas.uploads import UploadFields
 from service.store import cells, matrices
 from service.store.idempotency import StoredAnswer
 from service.usecases import upload_matrix
+from service.usecases.model_facts import change
 from service.usecases.upload_matrix import SentFile
 
 router = APIRouter(prefix="/matrices", tags=["matrices"], route_class=StrictRoute)
@@ -56,7 +65,9 @@ def _create(context: AppContext, sent: Received, key: str | None) -> Response:
     upload = _file(context, sent).read()
 
     def work(conn: Connection) -> StoredAnswer:
-        record = upload_matrix.create_matrix(conn, upload, sent.name, context.settings.max_stored_bytes)
+        record = upload_matrix.create_matrix(
+            conn, upload, sent.name, context.settings.max_stored_bytes, sent.facts
+        )
         view = responses.uploaded_view(record, upload)
         return stored_answer(201, view, {"Location": f"/matrices/{view.id}"})
 
@@ -64,7 +75,7 @@ def _create(context: AppContext, sent: Received, key: str | None) -> Response:
 
 
 def _file(context: AppContext, sent: Received) -> SentFile:
-    return SentFile(sent.file, sent.filename, sent.options, limits_of(context.settings))
+    return SentFile(sent.file, sent.filename, sent.options, limits_of(context.settings), sent.facts)
 
 
 @router.get("", responses=refusals())
@@ -151,6 +162,26 @@ async def put_model(
     response.status_code = 201 if stored.created else 200
     response.headers["Location"] = f"/matrices/{view.id}?revision={view.revision}"
     return view
+
+
+@router.patch("/{matrix_id}/models/{model:path}", responses=refusals(404, 413, 415))
+def patch_model(
+    matrix_id: MatrixId,
+    model: Annotated[str, Path(description="The model's id, slashes and all.")],
+    ask: Annotated[
+        ModelPatch, Body(examples=[{"family": "qwen", "released": "2024-09-19", "tags": ["chat"]}])
+    ],
+    context: ContextDep,
+) -> ModelView:
+    """Say what is known of a model: its family, when it was released, marks of your own.
+
+    Results and revision stay as they are. Release dates tell whether newcomers are better
+    than the models before them; families, which models are left out together.
+    """
+    with context.engine.begin() as conn:
+        change(conn, matrix_id, model, ask.model_dump(exclude_unset=True))
+        found = matrices.models(conn, matrix_id, None, None, 1, only=model)
+    return responses.model_page(found).items[0]
 
 
 @router.delete("/{matrix_id}", status_code=204, response_class=Response, responses=refusals(404, 409))

@@ -191,7 +191,10 @@ def drifted(then: SelectionEvaluator, joined: Matrix) -> Drift:
     answers = whole.scores[:, [column[example] for example in then.chosen]].astype(np.float64)
     estimates = _estimates(then.by, np.concatenate((then.known.answers, answers)))
     scores = np.concatenate((then.known.scores, whole.accuracies))
-    return drift(estimates, scores, np.arange(len(scores)) >= len(then.models))
+    usual = 0.0
+    if isinstance(then.by, AbilityEstimator):
+        usual = float(np.sqrt((then.by.predict(then.known.answers).deviation() ** 2).mean()))
+    return drift(estimates, scores, np.arange(len(scores)) >= len(then.models), usual=usual)
 
 
 def _estimates(by: Basis, answers: NDArray[np.float64]) -> NDArray[np.float64]:

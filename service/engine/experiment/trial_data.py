@@ -80,6 +80,17 @@ class TrialData:
             raise Unsuitable(f"{spec.label} estimated a score that is not finite")
         return np.asarray(scores, dtype=np.float64)
 
+    def true_means(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Mean scores of the targets over the selection part and the held-out part, each (T,)."""
+        same, new = self.true_sums()
+        return same / len(self._selection), new / max(len(self._heldout), 1)
+
+    def interval(self, sources: int | None, subset: Subset, level: float) -> NDArray[np.float64]:
+        """Intervals of the targets' scores on the selection part as `/scores` serves them, shape (T, 2)."""
+        by = AbilityPredictor(self._model(sources), subset.indices, self.plan.expect)
+        answers = self._target_scores[:, self._selection[subset.indices]].astype(np.float64)
+        return by.predict(answers).interval(level)
+
     def _source(self, sources: int | None) -> Source:
         if sources not in self._sources:
             rows = np.sort(self._split.sources[: sources or 0])

@@ -23,6 +23,12 @@ from service.engine.planning.fields import (
 )
 from service.engine.planning.methods import Spec, check_methods, resolve, same_by_construction
 from service.engine.planning.sizes import AUTO, check_sizes, first_sizes
+from service.engine.planning.target_settings import (
+    TargetSetting,
+    check_target_settings,
+    known_days,
+    known_families,
+)
 from service.engine.prediction.ability_prior import EXPECTATIONS, Expect
 
 __all__ = ["Models", "Outline", "Plan", "PlanError", "SelectPlan", "Spec", "mdad_plan", "select_plan"]
@@ -39,6 +45,7 @@ SELECT_FIELDS = SHARED_FIELDS | {"method", "size", "estimator", "options", "scor
 MDAD_FIELDS = SHARED_FIELDS | {
     "methods", "sizes", "trials", "probability", "target_mdad", "target_models", "holdout", "truth",
     "paper_compat", "group", "by_subtask", "max_size", "purpose",
+    "target_settings", "model_families", "model_released",
 }  # fmt: skip
 
 
@@ -90,6 +97,9 @@ class Plan:
     by_subtask: bool
     max_size: int | None
     expect: Expect
+    target_settings: tuple[TargetSetting, ...]
+    families: Mapping[str, str]
+    released: Mapping[str, int]
     same_as: dict[str, str]
 
     @property
@@ -175,6 +185,8 @@ def mdad_plan(settings: Mapping[str, Any], outline: Outline) -> Plan:
         "max_size": _largest(fields, None if auto else sizes[0]),
         "expect": expect,
     }
+    asked = check_target_settings(fields, outline)
+    families, released = known_families(fields, outline, asked), known_days(fields, outline, asked)
     resolved = {
         "methods": [spec.as_json() for spec in specs],
         "sizes": AUTO if auto else list(sizes),
@@ -184,6 +196,9 @@ def mdad_plan(settings: Mapping[str, Any], outline: Outline) -> Plan:
         "missing": missing,
         "group": list(group) or None,
         "expect_reason": reason,
+        "target_settings": list(asked),
+        **({"model_families": dict(families)} if families else {}),
+        **({"model_released": dict(released)} if released else {}),
         **plain,
     }
     return Plan(
@@ -195,6 +210,9 @@ def mdad_plan(settings: Mapping[str, Any], outline: Outline) -> Plan:
         models=models,
         heldout=heldout,
         group=group,
+        target_settings=asked,
+        families=families,
+        released=released,
         same_as=same_by_construction(specs, outline),
         **plain,
     )

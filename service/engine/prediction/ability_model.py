@@ -37,7 +37,8 @@ _SLOPES_DRAWN = 0.6
 _FADING = 3.0
 _LARGEST_RESIDUAL = 4.0
 _FEW_MODELS_INTENSITY, _JUDGES = 0.9, 5
-_LARGE = 1 << 19
+_LARGE, _LARGE_FACTOR = 1 << 19, 1 << 17
+"""Numbers beyond which single precision is enough, and half the memory."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,7 +107,7 @@ class AbilityModel:
         factor = np.hstack(columns)
         return Covariance(
             mean=self.mean[g],
-            factor=factor.astype(np.float32) if factor.size > _LARGE else factor,
+            factor=factor.astype(np.float32) if factor.size > _LARGE_FACTOR else factor,
             noise=self.noise * self.deviation[g] ** 2,
             intensity=self.noise,
         )
@@ -175,7 +176,7 @@ def ability_grid(scale: AbilityScale) -> Floats:
     """Abilities from a score of .011 to one of .989 and from −6 to 8 at the least; dense in the middle."""
     low = float(np.clip((-4.5 - scale.location) / scale.scale, -40, -6))
     high = float(np.clip((4.5 - scale.location) / scale.scale, 8, 40))
-    middle = np.arange(-5, 6.01, 0.3)
+    middle = np.arange(-5, 6.01, 0.5)
     above = middle[-1] + (high - middle[-1]) * np.linspace(0, 1, 13)[1:] ** 1.3
     below = middle[0] - (middle[0] - low) * np.linspace(0, 1, 8)[1:] ** 1.3
     return np.concatenate((below[::-1], middle, above))

@@ -32,6 +32,8 @@ _INFLATION, _GRADED_INFLATION = 1.3, 1.6
 """Of the variance: errors have heavier tails than the model, and graded scores more so (measured)."""
 _ABOVE, _BELOW = 0.25, 0.6
 """Standard deviation of how far off the step beyond the sources is, as a part of it."""
+_FEW_SOURCES = 8
+"""Source models with whom the square of that part is twice what it is with many."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,7 +47,8 @@ class Prediction:
     variance : ndarray
         Of their errors within the sources' abilities, with an allowance for heavy tails.
     reach : ndarray
-        How much of the score rests on going on beyond the sources' abilities; signed as the ability.
+        How much of the score rests on going on beyond the sources' abilities, more with few of
+        them; signed as the ability.
     low, high : ndarray
         What the answers leave possible.
     ability, beyond : ndarray
@@ -104,6 +107,7 @@ class AbilityPredictor:
     def __init__(self, model: AbilityModel, indices: NDArray[np.integer], expect: Expect = "like") -> None:
         self._model, self._indices = model, indices
         self._examples = model.mean.shape[1]
+        self._unsure = float(np.sqrt(1 + _FEW_SOURCES / model.models))
         self._inflation = _INFLATION if model.dispersion == 1 else _GRADED_INFLATION
         self._prior = log_prior(model.grid, model.models, expect)
         self._prepare()
@@ -168,7 +172,7 @@ class AbilityPredictor:
         return Prediction(
             score=score,
             variance=self._inflation * variance,
-            reach=np.sqrt(weights @ beyond**2) * step * np.sign(weights @ fine),
+            reach=self._unsure * np.sqrt(weights @ beyond**2) * step * np.sign(weights @ fine),
             low=total,
             high=high,
             ability=weights @ fine,

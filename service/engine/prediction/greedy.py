@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from service.engine.data.errors import Unsuitable
 from service.engine.prediction.covariance import Covariance
-from service.engine.prediction.posterior import Posterior
+from service.engine.prediction.posterior import Posteriors
 from service.engine.prediction.shrinkage import Floats
 
 _EQUAL = 1e-9
@@ -73,7 +73,7 @@ class Greedy:
         costs: Floats | None = None,
     ) -> None:
         parts = [part for part in parts if part.first > 0 or part.last > 0]
-        self._posteriors = [Posterior(part.covariance) for part in parts]
+        self._posteriors = Posteriors([part.covariance for part in parts])
         self._first = np.array([part.first for part in parts])
         self._last = np.array([part.last for part in parts])
         self._strata, self._costs = strata, costs
@@ -143,12 +143,7 @@ class Greedy:
     def _worth(self) -> Floats:
         done = len(self._order) / len(self._left)
         weights = (1 - done) * self._first + done * self._last
-        return np.asarray(
-            sum(
-                weight * posterior.worth()
-                for weight, posterior in zip(weights, self._posteriors, strict=True)
-            )
-        )
+        return np.asarray(weights @ self._posteriors.worth())
 
     def _take(self, chosen: NDArray[np.integer]) -> None:
         """Choose them, and condition the rest on their answers."""
@@ -156,8 +151,7 @@ class Greedy:
         self._left[chosen] = False
         if self._lacking.any():
             np.subtract.at(self._lacking, self._strata[chosen], 1)
-        for posterior in self._posteriors:
-            posterior.take(chosen)
+        self._posteriors.take(chosen)
 
     def _still_lacking(self, include: NDArray[np.integer]) -> int:
         there = np.bincount(self._strata[include], minlength=len(self._lacking))

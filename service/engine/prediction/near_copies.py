@@ -46,8 +46,9 @@ def copy_groups(scores: Floats) -> NDArray[np.int64]:
 def representatives(scores: Floats) -> NDArray[np.int64]:
     """One model of each group of near copies, the one nearest the group's mean; ascending rows."""
     groups = copy_groups(scores)
-    kept = []
-    for group in range(int(groups.max()) + 1):
+    sizes = np.bincount(groups)
+    kept = np.flatnonzero(sizes[groups] == 1).tolist()
+    for group in np.flatnonzero(sizes > 1):
         rows = np.flatnonzero(groups == group)
         apart = ((scores[rows] - scores[rows].mean(axis=0)) ** 2).sum(axis=1)
         kept.append(int(rows[np.argmin(apart)]))

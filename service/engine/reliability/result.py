@@ -29,6 +29,7 @@ from service.engine.reliability.recommendation import (
     recommend,
 )
 from service.engine.reliability.subtasks import group_report
+from service.engine.reliability.target_settings import judge_settings, setting_warnings
 from service.engine.reliability.wording import sentence
 
 Check = Callable[[float], None]
@@ -46,6 +47,8 @@ def assemble_result(matrix: Matrix, plan: Plan, groups: Groups, check: Check) ->
     if plan.by_subtask:
         names = zip(matrix.subtasks, results[1:], strict=True)
         answer["subtasks"] = [{"subtask": name, **result} for name, result in names]
+    answer["target_settings"] = judge_settings(matrix, plan, check)
+    answer["warnings"] = setting_warnings(matrix, answer["target_settings"])
     plain: dict[str, Any] = _plain(answer)
     return plain
 

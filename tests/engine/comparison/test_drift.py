@@ -50,3 +50,26 @@ def test_the_interval_covers_the_agreement_of_many_more_models():
         low, high = drift(*simulated(new=20, seed=seed)).agreement_interval
         inside.append(low <= many <= high)
     assert np.mean(inside) > 0.88
+
+
+def test_scores_that_are_all_low_are_seen_though_their_order_is_right():
+    rng = np.random.default_rng(3)
+    scores = np.concatenate((rng.uniform(0.3, 0.5, 60), np.linspace(0.6, 0.8, 11)))
+    estimates = scores + rng.normal(0, 0.025, 71)
+    estimates[60:] -= 0.08
+
+    found = drift(estimates, scores, np.arange(71) >= 60)
+
+    assert found.reselect
+    assert set(found.reasons) >= {"error", "bias"}
+    assert found.bias_now == pytest.approx(-0.08, abs=0.02)
+
+
+def test_errors_as_they_were_are_hardly_ever_called_grown():
+    alarms = []
+    for seed in range(400):
+        rng = np.random.default_rng(seed)
+        scores = rng.uniform(0.3, 0.7, 70)
+        found = drift(scores + rng.normal(0, 0.025, 70), scores, np.arange(70) >= 60)
+        alarms.append(bool({"error", "bias"} & set(found.reasons)))
+    assert np.mean(alarms) < 0.03

@@ -43,6 +43,7 @@ def test_defaults() -> None:
         "group": None,
         "by_subtask": False,
         "max_size": None,
+        "target_settings": ["like"],
         "expect": "like",
         "expect_reason": "Neither release dates nor the order of arrival tell which models are newer.",
     }
@@ -56,6 +57,7 @@ def test_defaults() -> None:
         {"source_models": ["m03", "m01"], "holdout": 0.25},
         {"target_models": "all", "holdout": 0},
         {"expect": "better", "methods": ["optimal_design"]},
+        {"target_settings": ["later", "like"]},
         {"methods": ["optimal_design", {"method": "optimal_design", "options": {"expect": "better"}}]},
         {"target_models": ["m05", "m02", "m07"], "truth": "same_items"},
         {"methods": ["random", {"method": "stratified", "options": {"allocation": "equal"}}]},

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import DTypeLike
 
 from service.engine.prediction.covariance import Covariance
-from service.engine.prediction.posterior import Posterior
+from service.engine.prediction.posterior import Posteriors
 
 
 def removed(c: Covariance, seen: list[int], j: int) -> float:
@@ -35,9 +35,11 @@ def test_worth_is_the_share_of_variance_an_answer_removes(
     rng = np.random.default_rng(seed)
     factor = (rng.normal(size=(15, rank)) / np.sqrt(rank)).astype(dtype)
     known = Covariance(np.full(15, 0.5), factor, rng.uniform(0.05, 1, 15), 0.5)
-    order, posterior = rng.permutation(15).tolist(), Posterior(known)
+    other = Covariance(np.full(15, 0.5), factor[:, :2], rng.uniform(0.05, 1, 15), 0.5)
+    order, posteriors = rng.permutation(15).tolist(), Posteriors([known, other])
     for at in range(0, 12, together):
         seen, rest = order[:at], order[at:]
-        expected = [removed(known, seen, j) for j in rest]
-        assert posterior.worth()[rest] == pytest.approx(expected, rel=within, abs=within)
-        posterior.take(np.array(rest[:together]))
+        for c, worth in zip((known, other), posteriors.worth(), strict=True):
+            expected = [removed(c, seen, j) for j in rest]
+            assert worth[rest] == pytest.approx(expected, rel=within, abs=within)
+        posteriors.take(np.array(rest[:together]))

@@ -1,1 +1,0 @@
-"""`python -m benchmarks.methods_table` measures what was tried for `optimal_design`: docs/methods.md."""
