@@ -39,6 +39,15 @@ def named_or(spec: type[RequestModel], offer: str) -> Discriminator:
     return Discriminator(kind, custom_error_type="no_such_choice", custom_error_message=f"Should be {offer}")
 
 
+def auto_or_list(offer: str) -> Discriminator:
+    """For unions of the word "auto" (tagged so) and a list (tagged "list")."""
+
+    def kind(value: object) -> str | None:
+        return "auto" if value == "auto" else "list" if isinstance(value, list) else None
+
+    return Discriminator(kind, custom_error_type="no_such_choice", custom_error_message=f"Should be {offer}")
+
+
 def one_of(offer: str) -> WrapValidator:
     """For unions: one sentence on what fits, in place of one error a member."""
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, Tag
 
-from service.schemas.base import Fraction, RequestModel, named_or, one_of
+from service.schemas.base import Fraction, RequestModel, auto_or_list, named_or, one_of
 
 Missing = Literal["error", "drop_examples", "drop_models", "zero"]
 Name = Annotated[str, Field(min_length=1, max_length=500)]
@@ -90,6 +90,12 @@ NameOrSpec = Annotated[
 ]
 
 
+Sizes = Annotated[
+    Annotated[Literal["auto"], Tag("auto")] | Annotated[list[Count], Field(min_length=1), Tag("list")],
+    auto_or_list('"auto" or a list of numbers of examples'),
+]
+
+
 class MdadRequest(_OfMatrix):
     """Measure how far apart two models must be for a micro-benchmark to tell them apart."""
 
@@ -98,8 +104,7 @@ class MdadRequest(_OfMatrix):
         Field(min_length=1, max_length=50, description="All that suit the data when left out."),
     ] = None
     sizes: Annotated[
-        Annotated[list[Count], Field(min_length=1)] | Literal["auto"] | None,
-        one_of('"auto" or a list of numbers of examples'),
+        Sizes | None,
         Field(
             description="`auto`, the default, finds the smallest size that meets the target, to the example: "
             "a fifth of the trials on sizes far apart, the others near the one that matters. A list is "
@@ -115,7 +120,13 @@ class MdadRequest(_OfMatrix):
             "protocol."
         ),
     ] = None
-    trials: Annotated[Count, Field(description="Random splits to measure on.")] = 50
+    trials: Annotated[
+        Count | None,
+        Field(
+            description="Random splits to measure on. By default 50, and fewer with more than 50 target "
+            "models, which make the numbers surer at less cost."
+        ),
+    ] = None
     probability: Annotated[
         Fraction, Field(ge=0.5, le=0.999, description="With which a pair must be ordered as it truly is.")
     ] = 0.8

@@ -87,7 +87,8 @@ def test_published_agreement_counts_pairs_without_an_order(gpqa: Matrix, shared:
     """
     sizes = (100, 200)
     plan = made.plan_of(
-        gpqa, {"methods": ["random"], "sizes": list(sizes), "target_models": 50, "trials": 150}
+        gpqa,
+        {"methods": ["random"], "sizes": list(sizes), "target_models": 50, "trials": 150, "holdout": 0.5},
     )
     found = run_trials(plan, gpqa, 0, 150, made.silent)
     first, second = np.triu_indices(50, 1)

@@ -10,9 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from service.engine.data.outline import Outline
 from service.engine.planning.expectation import expectation
 from service.engine.planning.fields import (
+    DEFAULT_TARGETS,
     Fields,
     Models,
     PlanError,
@@ -34,6 +37,7 @@ from service.engine.prediction.ability_prior import EXPECTATIONS, Expect
 __all__ = ["Models", "Outline", "Plan", "PlanError", "SelectPlan", "Spec", "mdad_plan", "select_plan"]
 
 MOST_TRIALS = 1000
+DEFAULT_TRIALS = 50
 TRUTHS = ("same_items", "new_items")
 PURPOSES = {"reproduce_benchmark": ("same_items", 0.0), "new_questions": ("new_items", 0.5)}
 """What a micro-benchmark is for: the truth that decides, and the share of examples held out to see it."""
@@ -174,7 +178,7 @@ def mdad_plan(settings: Mapping[str, Any], outline: Outline) -> Plan:
     if by_subtask and not outline.subtasks:
         raise PlanError("/by_subtask", "The matrix has no subtasks; leave by_subtask out.")
     plain: dict[str, Any] = {
-        "trials": fields.integer("trials", 50, 1, MOST_TRIALS),
+        "trials": fields.integer("trials", default_trials(models.targets), 1, MOST_TRIALS),
         "probability": fields.number("probability", 0.8, 0.5, 0.999),
         "target_mdad": fields.number("target_mdad", None, 0, 1),
         "purpose": purpose,
@@ -270,6 +274,11 @@ def _expect(fields: Fields, outline: Outline) -> tuple[Expect, str]:
     asked = check_choice("/expect", fields.get("expect"), EXPECTATIONS)
     reason = fields.get("expect_reason", "As asked.")
     return ("better" if asked == "better" else "like"), str(reason)
+
+
+def default_trials(targets: int) -> int:
+    """50 with up to 50 targets; fewer with more, which are as sure: the root of the ratio."""
+    return round(DEFAULT_TRIALS * float(np.sqrt(min(1.0, DEFAULT_TARGETS / targets))))
 
 
 def _largest(fields: Fields, smallest: int | None) -> int | None:

@@ -9,14 +9,16 @@ from service.engine.planning.fields import Fields, PlanError, is_int
 AUTO = "auto"
 SMALLEST = (2, 4)
 """Sizes for targets that 8 examples meet."""
-FIRST_SIZES = 8
+FIRST_SIZES = 7
+LARGEST = 250
+"""Largest size a search begins with, or a quarter of the examples: the largest is what costs."""
 
 
 def first_sizes(n_examples: int) -> tuple[int, ...]:
-    """Where a search begins: 2, 4, and geometric sizes from 8 to half of the examples."""
-    half = max(n_examples // 2, 1)
-    spread = np.round(np.geomspace(min(8, half), half, FIRST_SIZES)).astype(int).tolist()
-    return tuple(sorted({size for size in (*SMALLEST, *spread) if size <= half}))
+    """Where a search begins: 2, 4, and geometric sizes from 8 to 250 or a quarter, half at most."""
+    most = max(min(n_examples // 2, max(LARGEST, n_examples // 4)), 1)
+    spread = np.round(np.geomspace(min(8, most), most, FIRST_SIZES)).astype(int).tolist()
+    return tuple(sorted({size for size in (*SMALLEST, *spread) if size <= most}))
 
 
 def check_sizes(fields: Fields, n_examples: int, most: int) -> tuple[int, ...]:

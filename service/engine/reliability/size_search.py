@@ -16,11 +16,12 @@ import numpy as np
 from service.engine.measures.size_curve import SizeCurve
 from service.engine.reliability.minimal_size import Key, is_open, value_at
 
-BRACKET = (0.6, 0.72, 0.85, 1.0, 1.18, 1.4, 1.7)
+BRACKET = (0.72, 0.85, 1.0, 1.18, 1.4)
 """Sizes of the second stage, as multiples of the size that the first stage finds."""
+BEYOND = (0.5, 1.8, 2.5)
+"""More of them where that size is beyond those of the first stage."""
 TABLE = (0.01, 0.02, 0.03, 0.05)
 """Targets of the table beside the recommendation."""
-TABLE_BRACKET = (0.85, 1.0, 1.18)
 CAUTION = 0.3
 """Standard errors added where the first stage reads off its size."""
 BEHIND = 3.0
@@ -64,14 +65,6 @@ def second_stage(
     )
     at = min(size, int(curves[best].sizes[-1]))
     methods = tuple(key for key in curves if key == best or is_open(curves[key], curves[best], at, BEHIND))
-    sizes = {int(np.clip(round(size * factor), 1, largest)) for factor in BRACKET}
-    sizes |= _table_sizes(curves[best], max(sizes))
+    factors = (*BRACKET, *(BEYOND if size > curves[best].sizes[-1] else ()))
+    sizes = {int(np.clip(round(size * factor), 1, largest)) for factor in factors}
     return SecondStage(tuple(sorted(sizes)), methods)
-
-
-def _table_sizes(curve: SizeCurve, most: int) -> set[int]:
-    """Sizes about those that the table's targets need, as far as the second stage goes anyway."""
-    error = CAUTION * curve.errors().trials
-    found = [curve.first_within(np.log(target), error) for target in TABLE]
-    near = {round(size * factor) for size in found if size is not None for factor in TABLE_BRACKET}
-    return {size for size in near if 1 <= size <= most}

@@ -1,8 +1,8 @@
 """Which trials a plan needs: with what held out, in which of two stages, on what sizes.
 
 A plan's own trials hold out nothing, or what the paper's protocol asks for, or half of the examples
-for new questions. Beside them the first stage has as many trials of the other kind: nothing held out
-beside half, half beside nothing. Trials of the same number draw the same models in all of them.
+for new questions. Beside them the first stage has half as many trials of the other kind: nothing held
+out beside half, half beside nothing. Trials of the same number draw the same models in all of them.
 
 The second stage is a function of the first stage's estimates, so it does not depend on who runs it.
 """
@@ -78,7 +78,7 @@ def all_trials(plan: Plan) -> list[Trials]:
     found = [Trials(1, plan.heldout, 0, own)]
     other = other_heldout(plan)
     if other is not None:
-        found.append(Trials(1, other, 0, few))
+        found.append(Trials(1, other, 0, max(1, few // 2)))
     if plan.two_stages:
         found.append(Trials(2, plan.heldout, own, plan.trials))
     return found

@@ -156,6 +156,7 @@ def test_a_purpose_or_the_papers_protocol(
 def test_a_third_of_many_models_are_targets() -> None:
     many = outline(models=tuple(f"m{i:03}" for i in range(420)))
     assert mdad_plan({}, many).models.targets == 140
+    assert mdad_plan({}, many).trials == 30
     assert mdad_plan({"holdout": 0.5}, many).models.targets == 50
     assert mdad_plan({}, outline(models=MODELS[:3])).models.targets == 2
 
