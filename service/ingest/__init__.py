@@ -4,7 +4,7 @@
 >>> upload.matrix.models, upload.warnings
 """
 
-from service.ingest.align import align, lacking, other_content, under
+from service.ingest.align import align, other_content, under
 from service.ingest.options import Limits, Options
 from service.ingest.reading import read, read_files
 from service.ingest.upload import ModelReport, Native, Upload
@@ -16,7 +16,6 @@ __all__ = [
     "Options",
     "Upload",
     "align",
-    "lacking",
     "other_content",
     "read",
     "read_files",

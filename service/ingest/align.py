@@ -1,4 +1,4 @@
-"""One more model for a matrix that stands: its results put under the matrix's examples, by id."""
+"""Adds models to an existing matrix: matches their results to the matrix's examples by id."""
 
 from __future__ import annotations
 
@@ -26,37 +26,38 @@ def align(part: Matrix, examples: Sequence[str]) -> Matrix:
     Returns
     -------
     Matrix
-        Over `examples`; cells of examples that `part` lacks are missing. Subtasks and
-        embeddings, which belong to the matrix, are left out.
+        Over `examples`; cells of examples that `part` does not have are missing. Subtasks and
+        embeddings belong to the matrix and are left out.
 
     Raises
     ------
     InvalidUpload
-        `part` has examples the matrix does not know, or shares none with it.
+        `part` has examples that are not in the matrix.
     """
     index = {example: j for j, example in enumerate(examples)}
-    beyond = [example for example in part.examples if example not in index]
-    lacking = sorted(set(examples).difference(part.examples))
-    if beyond:
+    unknown = [example for example in part.examples if example not in index]
+    absent = sorted(set(examples).difference(part.examples))
+    if unknown:
         detail = (
-            f"{len(beyond)} of the {len(part.examples)} examples are not in the matrix ({listed(beyond)}), "
-            f"and {len(lacking)} of its {len(examples)} are not in the upload"
-            f"{f' ({listed(lacking)})' if lacking else ''}; send results on the same version of the benchmark"
+            f"{len(unknown)} of the {len(part.examples)} examples in the upload are not in the matrix "
+            f"({listed(unknown)}), "
+            f"and {len(absent)} of the {len(examples)} examples in the matrix are not in the upload"
+            f"{f' ({listed(absent)})' if absent else ''}; send results on the same version of the benchmark"
         )
-        raise refuse(detail, "unknown_examples", [(example, "not in the matrix") for example in beyond[:20]])
-    return _placed(part, examples, np.array([index[example] for example in part.examples], dtype=np.intp))
+        raise refuse(detail, "unknown_examples", [(example, "not in the matrix") for example in unknown[:20]])
+    return _in_columns(part, examples, np.array([index[example] for example in part.examples], dtype=np.intp))
 
 
 def under(upload: Upload, examples: Sequence[str]) -> Upload:
-    """An upload over exactly these examples; those it lacks were not run. See `align`."""
-    matrix, gaps = align(upload.matrix, examples), lacking(upload.matrix, examples)
+    """The upload over exactly these examples; those it does not have count as not run. See `align`."""
+    matrix, notes = align(upload.matrix, examples), _absent_examples(upload.matrix, examples)
     found = replace(
         upload,
         matrix=matrix,
-        warnings=(*upload.warnings, *gaps),
+        warnings=(*upload.warnings, *notes),
         models=tuple(_report(report, upload, len(examples)) for report in upload.models),
     )
-    if not gaps:
+    if not notes:
         return found
     index = {example: j for j, example in enumerate(examples)}
     columns = [index[example] for example in upload.matrix.examples]
@@ -71,14 +72,14 @@ def under(upload: Upload, examples: Sequence[str]) -> Upload:
 
 def _report(report: ModelReport, upload: Upload, n: int) -> ModelReport:
     """The report over n examples."""
-    here = len(upload.matrix.examples)
-    low, high = (bound * here for bound in report.bounds)
-    bounds = low / n, (high + n - here) / n
-    return replace(report, not_run=report.not_run + n - here, bounds=bounds)
+    sent = len(upload.matrix.examples)
+    low, high = (bound * sent for bound in report.bounds)
+    bounds = low / n, (high + n - sent) / n
+    return replace(report, not_run=report.not_run + n - sent, bounds=bounds)
 
 
 def other_content(upload: Upload, examples: Sequence[str], hashes: Sequence[str | None] | None) -> list[str]:
-    """Examples whose content is not that known under the same ids, by the tool's own hashes."""
+    """Examples whose content hash differs from the known one of the same id."""
     if upload.hashes is None or hashes is None:
         return []
     known = dict(zip(examples, hashes, strict=True))
@@ -86,25 +87,26 @@ def other_content(upload: Upload, examples: Sequence[str], hashes: Sequence[str 
     return [name for name, found in pairs if found and known.get(name) not in (None, found)]
 
 
-def _placed(part: Matrix, examples: Sequence[str], columns: NDArray[np.intp]) -> Matrix:
-    """The part's cells in these columns, the others missing."""
+def _in_columns(part: Matrix, examples: Sequence[str], columns: NDArray[np.intp]) -> Matrix:
+    """The part's cells in these columns; all other cells are missing."""
     shape = (len(part.models), len(examples))
     values = np.zeros(shape, dtype=part.scores.dtype)
     values[:, columns] = part.scores
-    gone = np.ones(shape, dtype=bool)
-    gone[:, columns] = False if part.missing is None else part.missing
+    missing = np.ones(shape, dtype=bool)
+    missing[:, columns] = False if part.missing is None else part.missing
     confidences = None
     if part.confidences is not None:
         confidences = np.zeros(shape, dtype=np.float32)
         confidences[:, columns] = part.confidences
-    return Matrix.build(part.models, examples, values, missing=gone, confidences=confidences)
+    return Matrix.build(part.models, examples, values, missing=missing, confidences=confidences)
 
 
-def lacking(part: Matrix, examples: Sequence[str]) -> list[str]:
-    """What to tell whoever sent results on only some of these examples, as warnings."""
-    gaps = sorted(set(examples).difference(part.examples))
-    if not gaps:
+def _absent_examples(part: Matrix, examples: Sequence[str]) -> list[str]:
+    """A warning that names the examples without results, if there are any."""
+    absent = sorted(set(examples).difference(part.examples))
+    if not absent:
         return []
     return [
-        f"the upload has no results on {len(gaps)} of the matrix's {len(examples)} examples: {listed(gaps)}"
+        f"the upload has no results on {len(absent)} of the matrix's {len(examples)} examples: "
+        f"{listed(absent)}"
     ]

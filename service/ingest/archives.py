@@ -76,7 +76,7 @@ class Zip:
         except (ValueError, RuntimeError, *BROKEN) as error:
             raise broken(f"{self._name}: {entry}", error) from None
 
-    def read(self, entry: str, most: int) -> bytes:
+    def read(self, entry: str, max_bytes: int) -> bytes:
         """The whole content of a small entry.
 
         Raises
@@ -85,9 +85,10 @@ class Zip:
             It is larger than `most` bytes.
         """
         info = self.entries[entry]
-        if info.file_size > most:
+        if info.file_size > max_bytes:
             raise TooLarge(
-                f"{self._name}: {entry} has more than {most:,} bytes, the most this service reads at once"
+                f"{self._name}: {entry} has more than {max_bytes:,} bytes, the most this service reads at "
+                "once"
             )
         with self.open(entry) as stream:
             try:

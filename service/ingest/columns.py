@@ -43,22 +43,22 @@ OTHER = frozenset({"id", "name", "row"})
 
 
 @dataclass(frozen=True, slots=True)
-class Wide:
+class WideColumns:
     """A table whose cells are scores: which column holds ids, which are set aside.
 
     `sure` is False when only its place, the first, says that the column holds ids.
     """
 
     ids: int | None
-    sure: bool
-    rows_are: Literal["model", "example"]
-    aside: tuple[int, ...]
+    ids_certain: bool
+    row_kind: Literal["model", "example"]
+    ignored: tuple[int, ...]
     subtask: int | None
     frequency: int | None
 
 
 @dataclass(frozen=True, slots=True)
-class Long:
+class LongColumns:
     """A table in which each row is one score: the names of the columns that matter.
 
     `model` is None when the caller names the one model the table is about.
@@ -82,7 +82,7 @@ class Long:
         return [name for field in fields(self) if (name := getattr(self, field.name)) is not None]
 
 
-def long(names: Sequence[str], options: Options) -> Long | None:
+def long(names: Sequence[str], options: Options) -> LongColumns | None:
     """The roles of a long table's columns; None when the rows are no single scores.
 
     Raises
@@ -108,7 +108,7 @@ def long(names: Sequence[str], options: Options) -> Long | None:
     optional = {role: next((lower[n] for n in also if n in lower), None) for role, also in _OPTIONAL.items()}
     if options.subtask is not None:
         optional["subtask"] = names[named(names, options.subtask)]
-    roles = Long(model, examples[0], candidates[0], **optional)
+    roles = LongColumns(model, examples[0], candidates[0], **optional)
     for name in roles.used:
         if names.count(name) > 1:
             detail = f"the column {quoted(name)} is there {names.count(name)} times; keep one"
@@ -116,7 +116,7 @@ def long(names: Sequence[str], options: Options) -> Long | None:
     return roles
 
 
-def wide(names: Sequence[str], options: Options) -> Wide:
+def wide(names: Sequence[str], options: Options) -> WideColumns:
     """The roles of a wide table's columns.
 
     Raises
@@ -138,7 +138,7 @@ def wide(names: Sequence[str], options: Options) -> Wide:
     sure = ids is not None
     if ids is None and options.ids == "given" and free:
         ids = free[0]
-    return Wide(ids, sure, rows_are, tuple(sorted(aside | set(index))), subtask, frequency)
+    return WideColumns(ids, sure, rows_are, tuple(sorted(aside | set(index))), subtask, frequency)
 
 
 def _frequency(names: Sequence[str], options: Options) -> int | None:

@@ -31,7 +31,7 @@ class Context:
     _numbers: dict[str, int] = field(default_factory=dict)
     _counts: dict[str, int] = field(default_factory=dict)
 
-    def beside(self, file: File) -> Sequence[File]:
+    def in_same_folder(self, file: File) -> Sequence[File]:
         """All files in the same folder, this one too."""
         return self._folders[posixpath.dirname(file.name)]
 
@@ -45,13 +45,13 @@ class Context:
             self._told.add(once or text)
             self.warnings.append(text)
 
-    def remember(self, key: str, make: Callable[[], object]) -> object:
+    def cached(self, key: str, make: Callable[[], object]) -> object:
         """What `make` gives, made once: for what many files share."""
         if key not in self._memory:
             self._memory[key] = make()
         return self._memory[key]
 
-    def number_of(self, name: str, *, counting: bool = False) -> int:
+    def repeat_number(self, name: str, *, counting: bool = False) -> int:
         """A number for a repeat: the same for the same name or, counting, the next one for it."""
         numbers = self._counts if counting else self._numbers
         if counting:

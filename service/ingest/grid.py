@@ -223,13 +223,13 @@ class _Row:
     def of(cls, model: str, parts: Sequence[_Part], examples: Sequence[str], trusted: bool) -> _Row:
         """The parts joined, once it is sure that none repeats another."""
         columns = np.concatenate([part.columns for part in parts])
-        repeats = np.concatenate([_or(part.repeats, part, 0) for part in parts])
+        repeats = np.concatenate([_or_default(part.repeats, part, 0) for part in parts])
         _check_once(model, parts, examples, columns, repeats)
         return cls(
             columns=columns,
             states=np.concatenate([part.states for part in parts]),
             values=np.concatenate([part.values for part in parts]),
-            counts=np.concatenate([_or(part.counts, part, 1) for part in parts]),
+            counts=np.concatenate([_or_default(part.counts, part, 1) for part in parts]),
             confidences=np.concatenate([c for part in parts if (c := part.confidences) is not None])
             if trusted
             else None,
@@ -257,7 +257,7 @@ def _fill(grid: Grid, i: int, row: _Row) -> None:
         grid.repeats[i] = np.minimum(counts, _MOST_REPEATS).astype(np.uint16)
 
 
-def _or(given: NDArray[np.generic] | None, part: _Part, default: float) -> Floats:
+def _or_default(given: NDArray[np.generic] | None, part: _Part, default: float) -> Floats:
     return np.full(len(part.columns), float(default)) if given is None else given.astype(np.float64)
 
 

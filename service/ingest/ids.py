@@ -13,7 +13,7 @@ Place = Callable[[int], str]
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
-def settle(raw: Sequence[object], kind: str, place: Place, limits: Limits) -> list[str]:
+def checked_ids(raw: Sequence[object], kind: str, place: Place, limits: Limits) -> list[str]:
     """Ids as strings, each checked.
 
     Parameters

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from service.ingest import metric_choice, scores
-from service.ingest.columns import Long
+from service.ingest.columns import LongColumns
 from service.ingest.context import Context
 from service.ingest.records import Block, Place
 from service.ingest.refusals import quoted, refuse
@@ -21,15 +21,15 @@ from service.ingest.refusals import quoted, refuse
 Codes = NDArray[np.int64]
 
 
-class Coded(NamedTuple):
+class DictionaryColumn(NamedTuple):
     """A column of text: its distinct words and each row's index into them, −1 for none."""
 
     words: list[str]
     codes: Codes
 
 
-class Coder:
-    """Builds a `Coded` value by value."""
+class DictionaryColumnBuilder:
+    """Builds a `DictionaryColumn` value by value."""
 
     def __init__(self) -> None:
         self._index: dict[str, int] = {}
@@ -39,18 +39,18 @@ class Coder:
         """The next row's word."""
         self._codes.append(-1 if word is None else self._index.setdefault(word, len(self._index)))
 
-    def done(self) -> Coded:
+    def done(self) -> DictionaryColumn:
         """The column."""
-        return Coded(list(self._index), np.array(self._codes, dtype=np.int64))
+        return DictionaryColumn(list(self._index), np.array(self._codes, dtype=np.int64))
 
 
-def coded(column: pa.ChunkedArray) -> Coded:
+def dictionary_column(column: pa.ChunkedArray) -> DictionaryColumn:
     """The text of an Arrow column; NaN, as pandas writes a missing number, is none."""
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()
     merged = column.unify_dictionaries()
     if not merged.num_chunks:
-        return Coded([], np.zeros(0, dtype=np.int64))
+        return DictionaryColumn([], np.zeros(0, dtype=np.int64))
     values = merged.chunk(0).dictionary
     if pa.types.is_floating(values.type):
         values = pc.if_else(pc.is_nan(values), None, values)
@@ -58,17 +58,17 @@ def coded(column: pa.ChunkedArray) -> Coded:
     codes = np.concatenate([pc.fill_null(chunk.indices, -1).to_numpy() for chunk in merged.chunks])
     none = np.array([word is None for word in words], dtype=bool)
     codes = np.where(np.append(none, False)[codes], -1, codes) if none.any() else codes
-    return Coded([word or "" for word in words], codes.astype(np.int64))
+    return DictionaryColumn([word or "" for word in words], codes.astype(np.int64))
 
 
 def blocks(
-    table: Mapping[str, Coded], roles: Long, source: str, place: Place, context: Context
+    table: Mapping[str, DictionaryColumn], roles: LongColumns, source: str, place: Place, context: Context
 ) -> Iterator[Block]:
     """The answers of each model.
 
     Parameters
     ----------
-    table : mapping of str to Coded
+    table : mapping of str to DictionaryColumn
         The columns `roles` names.
     place : callable
         From a row to where it is.
@@ -81,14 +81,14 @@ def blocks(
     rows = _chosen_rows(table, roles, source, context)
     if not len(rows):
         raise refuse(f"{source} has no rows with scores; add the results", "no_rows")
-    part = {name: Coded(column.words, column.codes[rows]) for name, column in table.items()}
+    part = {name: DictionaryColumn(column.words, column.codes[rows]) for name, column in table.items()}
 
     def at(i: int) -> str:
         return place(int(rows[i]))
 
     models = _models(part, roles, rows, at, context)
     names, codes, subtasks = _examples(part, roles, at)
-    values, states = _scores(part, roles, models, Coded(names, codes), at, context)
+    values, states = _scores(part, roles, models, DictionaryColumn(names, codes), at, context)
     whole = Block("", source, names, values, at, codes, states, subtasks=subtasks, scaled=True)
     whole.repeats = None if roles.repeat is None else part[roles.repeat].codes
     if roles.count is not None:
@@ -98,7 +98,7 @@ def blocks(
     yield from _by_model(whole, models)
 
 
-def _by_model(whole: Block, models: Coded) -> Iterator[Block]:
+def _by_model(whole: Block, models: DictionaryColumn) -> Iterator[Block]:
     small = len(models.words) <= np.iinfo(np.uint16).max
     order = np.argsort(models.codes.astype(np.uint16) if small else models.codes, kind="stable")
     ends = np.cumsum(np.bincount(models.codes, minlength=len(models.words)))
@@ -121,7 +121,9 @@ def _taken(whole: Block, model: str, mine: Codes) -> Block:
     )
 
 
-def _chosen_rows(table: Mapping[str, Coded], roles: Long, source: str, context: Context) -> Codes:
+def _chosen_rows(
+    table: Mapping[str, DictionaryColumn], roles: LongColumns, source: str, context: Context
+) -> Codes:
     """Rows of the one metric and filter wanted."""
     rows = np.arange(len(table[roles.example].codes))
     options = context.options
@@ -133,17 +135,21 @@ def _chosen_rows(table: Mapping[str, Coded], roles: Long, source: str, context: 
             words, codes = table[column]
             present = [words[k] for k in np.unique(codes[rows]).tolist() if k >= 0]
             if present:
-                rows = rows[codes[rows] == words.index(metric_choice.one(present, wanted, kind, source))]
+                rows = rows[
+                    codes[rows] == words.index(metric_choice.choose_one(present, wanted, kind, source))
+                ]
     return rows
 
 
-def _models(table: Mapping[str, Coded], roles: Long, rows: Codes, at: Place, context: Context) -> Coded:
+def _models(
+    table: Mapping[str, DictionaryColumn], roles: LongColumns, rows: Codes, at: Place, context: Context
+) -> DictionaryColumn:
     if roles.model is None:
-        return Coded([context.options.model or ""], np.zeros(len(rows), dtype=np.int64))
+        return DictionaryColumn([context.options.model or ""], np.zeros(len(rows), dtype=np.int64))
     return _required(table[roles.model], "model", at)
 
 
-def _required(column: Coded, kind: str, at: Place) -> Coded:
+def _required(column: DictionaryColumn, kind: str, at: Place) -> DictionaryColumn:
     empty = np.flatnonzero(column.codes < 0)
     if empty.size:
         place = at(int(empty[0]))
@@ -154,7 +160,7 @@ def _required(column: Coded, kind: str, at: Place) -> Coded:
 
 
 def _examples(
-    table: Mapping[str, Coded], roles: Long, at: Place
+    table: Mapping[str, DictionaryColumn], roles: LongColumns, at: Place
 ) -> tuple[list[str], Codes, list[str] | None]:
     """Example names, with their benchmark before them when there are several; and their subtasks."""
     words, codes = _used(_required(table[roles.example], "example", at))
@@ -168,17 +174,17 @@ def _examples(
     return words, codes, None if group is None else _subtasks(words, codes, group, at)
 
 
-def _used(column: Coded) -> Coded:
+def _used(column: DictionaryColumn) -> DictionaryColumn:
     """The column without the words no row has."""
     used = np.bincount(column.codes, minlength=len(column.words)) > 0
     if used.all():
         return column
-    return Coded(
+    return DictionaryColumn(
         [column.words[k] for k in np.flatnonzero(used).tolist()], (np.cumsum(used) - 1)[column.codes]
     )
 
 
-def _subtasks(names: list[str], codes: Codes, group: Coded, at: Place) -> list[str]:
+def _subtasks(names: list[str], codes: Codes, group: DictionaryColumn, at: Place) -> list[str]:
     """The one subtask of each example."""
     first = np.full(len(names), -1, dtype=np.int64)
     first[codes[::-1]] = group.codes[::-1]
@@ -194,7 +200,12 @@ def _subtasks(names: list[str], codes: Codes, group: Coded, at: Place) -> list[s
 
 
 def _scores(
-    table: Mapping[str, Coded], roles: Long, models: Coded, examples: Coded, at: Place, context: Context
+    table: Mapping[str, DictionaryColumn],
+    roles: LongColumns,
+    models: DictionaryColumn,
+    examples: DictionaryColumn,
+    at: Place,
+    context: Context,
 ) -> tuple[NDArray[np.float64], NDArray[np.uint8] | None]:
     where = scores.Where(
         place=lambda _, j: at(j),
@@ -215,7 +226,7 @@ def _scores(
     return cells.values[0].astype(np.float64), states
 
 
-def _numbers(column: Coded, empty: float, what: str, at: Place) -> NDArray[np.float64]:
+def _numbers(column: DictionaryColumn, empty: float, what: str, at: Place) -> NDArray[np.float64]:
     """Numbers of a column that is no score."""
     parsed = [_number(word) for word in column.words]
     values = np.array([*parsed, empty], dtype=np.float64)[column.codes]
@@ -231,9 +242,11 @@ def _number(word: str) -> float:
     return float(word) if scores.is_number(word) else float("nan")
 
 
-def columns_of(records: Iterable[tuple[int, Mapping[str, object]]], used: list[str]) -> dict[str, Coded]:
+def columns_of(
+    records: Iterable[tuple[int, Mapping[str, object]]], used: list[str]
+) -> dict[str, DictionaryColumn]:
     """The named fields of records, as text."""
-    coders = {name: Coder() for name in used}
+    coders = {name: DictionaryColumnBuilder() for name in used}
     for _, record in records:
         for name, coder in coders.items():
             coder.add(scores.text(record.get(name)))

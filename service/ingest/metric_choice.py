@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from service.ingest.refusals import listed, refuse
 
 
-def one(candidates: Sequence[str], wanted: Sequence[str], kind: str, place: str, hint: str = "") -> str:
+def choose_one(
+    candidates: Sequence[str], wanted: Sequence[str], kind: str, place: str, hint: str = ""
+) -> str:
     """The candidate to use.
 
     Parameters

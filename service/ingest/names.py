@@ -12,7 +12,7 @@ from service.ingest.source import File
 _SHORT = 120
 
 
-def model(file: File, context: Context, told: object = None, stem: str | None = None) -> str:
+def model(file: File, context: Context, stated: object = None, stem: str | None = None) -> str:
     """The model a file is about.
 
     Parameters
@@ -27,8 +27,8 @@ def model(file: File, context: Context, told: object = None, stem: str | None = 
     InvalidUpload
         Nothing names it.
     """
-    if isinstance(told, str) and told.strip():
-        return told
+    if isinstance(stated, str) and stated.strip():
+        return stated
     if context.options.model is not None:
         return context.options.model
     folder = posixpath.basename(posixpath.dirname(file.name))

@@ -35,9 +35,9 @@ def read(data: BinaryIO, *, filename: str | None, options: Options, limits: Limi
     return read_files([(filename or "upload", data)], options=options, limits=limits)
 
 
-def read_files(sent: Sequence[tuple[str, BinaryIO]], *, options: Options, limits: Limits) -> Upload:
+def read_files(uploads: Sequence[tuple[str, BinaryIO]], *, options: Options, limits: Limits) -> Upload:
     """Read several files sent together as one matrix; see `read`."""
-    with unpacked(sent, limits) as files:
+    with unpacked(uploads, limits) as files:
         context = Context(options, limits, {file.name: file for file in files})
         form, chosen = registry.choose(context)
         grid = _grid(form, chosen, context)

@@ -16,7 +16,7 @@ def refuse(detail: str, code: str, places: Iterable[tuple[str, str]] = ()) -> In
     )
 
 
-def many(n: int, noun: str) -> str:
+def counted(n: int, noun: str) -> str:
     """A number and its noun, in the singular or plural: "1 cell", "2 cells"."""
     return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
 

@@ -87,25 +87,29 @@ FORMATS: tuple[UploadFormat, ...] = (
 CONTAINERS = frozenset({"py_irt", "npz", "npy", "parquet", "jsonl", "json", "csv"})
 """Formats of no tool: beside a tool's logs, such files are its other output."""
 
-ASIDE: tuple[ExcludedFile, ...] = (
+EXCLUDED_FILES: tuple[ExcludedFile, ...] = (
     ExcludedFile(
         lm_eval_results.matches,
         "holds lm-eval's aggregates only; send the samples_*.jsonl files that --log_samples writes",
     ),
     ExcludedFile(
-        helm.is_aside, "is a HELM file without scores; send per_instance_stats.json, this beside it"
+        helm.is_excluded, "is a HELM file without scores; send per_instance_stats.json, this beside it"
     ),
     ExcludedFile(
-        every_eval_ever.is_aside,
+        every_eval_ever.is_excluded,
         "holds aggregates only; send the instance-level JSON lines, this beside them",
     ),
-    ExcludedFile(terminal_bench.is_aside, "holds a run's metadata only; send results.json, this beside it"),
-    ExcludedFile(lighteval.is_aside, "holds lighteval's aggregates only; send the details_*.parquet files"),
     ExcludedFile(
-        evalplus.is_aside, "holds problems or solutions without verdicts; send the *_eval_results.json"
+        terminal_bench.is_excluded, "holds a run's metadata only; send results.json, this beside it"
     ),
     ExcludedFile(
-        promptfoo.is_aside,
+        lighteval.is_excluded, "holds lighteval's aggregates only; send the details_*.parquet files"
+    ),
+    ExcludedFile(
+        evalplus.is_excluded, "holds problems or solutions without verdicts; send the *_eval_results.json"
+    ),
+    ExcludedFile(
+        promptfoo.is_excluded,
         "is promptfoo's CSV, which repeats its column names; send the JSON that -o out.json writes",
     ),
     ExcludedFile(_is_schema, "is a JSON schema; send the data it describes"),
@@ -127,25 +131,25 @@ def choose(context: Context) -> tuple[UploadFormat, list[File]]:
     """
     heads = [(file, Head.of(file)) for file in context.files.values() if not _is_junk(file.name)]
     if context.options.format is not None:
-        form = _forced(context.options.format)
+        form = _by_name(context.options.format)
         fitting = [file for file, head in heads if form.matches(head)]
         return form, fitting or [file for file, _ in heads]
     found: dict[str, list[File]] = {}
     unknown: list[File] = []
     reasons: list[str] = []
     for file, head in heads:
-        aside = next((a for a in ASIDE if a.matches(head)), None)
+        excluded = next((a for a in EXCLUDED_FILES if a.matches(head)), None)
         name = next((f.name for f in FORMATS if f.matches(head)), None)
-        if aside is not None:
-            reasons.append(f"{file.name} {aside.reason}")
+        if excluded is not None:
+            reasons.append(f"{file.name} {excluded.reason}")
         elif name is not None:
             found.setdefault(name, []).append(file)
         else:
             unknown.append(file)
-    return _only(found, unknown, reasons, context)
+    return _the_one_format(found, unknown, reasons, context)
 
 
-def _only(
+def _the_one_format(
     found: dict[str, list[File]], unknown: Sequence[File], reasons: Sequence[str], context: Context
 ) -> tuple[UploadFormat, list[File]]:
     if not found and reasons:
@@ -173,10 +177,10 @@ def _only(
     if unknown:
         context.warn(f"left out, in no format read here: {listed([file.name for file in unknown])}")
     ((name, files),) = found.items()
-    return _forced(name), files
+    return _by_name(name), files
 
 
-def _forced(name: str) -> UploadFormat:
+def _by_name(name: str) -> UploadFormat:
     for form in FORMATS:
         if form.name == name:
             return form

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from service.core.errors import InvalidUpload
 from service.engine.data.matrix import Scores
 from service.ingest.options import Options, Scale
-from service.ingest.refusals import SHOWN, many, quoted, refuse
+from service.ingest.refusals import SHOWN, counted, quoted, refuse
 from service.ingest.upload import SCORED, UNSCORED
 
 EMPTY = ("", "NA", "null")
@@ -167,12 +167,13 @@ def _no_score(
     odd = [words[k] for k in np.unique(codes[bad]).tolist()]
     detail = (
         f"{places[0][0]}: {places[0][1]}; scores are numbers from 0 to 1, empty, NA or null. "
-        f"{many(len(cells), 'cell')} of this kind. Send mapping={offer(odd)} if that is what you mean"
+        f"{counted(len(cells), 'cell')} of this kind. Send mapping={suggest_mapping(odd)} if that is what "
+        "you mean"
     )
     return refuse(detail, "not_a_score", places)
 
 
-def offer(odd: Sequence[str]) -> str:
+def suggest_mapping(odd: Sequence[str]) -> str:
     """A mapping to suggest for these words, most likely meant ones first."""
     good = {"yes", "y", "true", "correct", "c", "pass", "passed", "right", "p"}
     blank = {"nan", "n/a", "none", "-", "?", "missing", "error"}
@@ -195,15 +196,15 @@ def _outside(
     for i, j in cells[:SHOWN].tolist():
         place, whose = where.cell(i, j)
         places.append((place, f"score {values[i, j]} ({whose})"))
-    advice = _mend(values if gone is None else values[~gone], values[bad], scale)
+    advice = _how_to_fix(values if gone is None else values[~gone], values[bad], scale)
     detail = (
         f"{places[0][0]}: {places[0][1]} is not between 0 and 1{'' if scale is None else ' after scaling'}. "
-        f"{many(len(cells), 'cell')} of this kind. {advice}{where.hint}"
+        f"{counted(len(cells), 'cell')} of this kind. {advice}{where.hint}"
     )
     return refuse(detail, "score_out_of_range", places)
 
 
-def _mend(there: NDArray[np.generic], bad: NDArray[np.generic], scale: Scale | None) -> str:
+def _how_to_fix(there: NDArray[np.generic], bad: NDArray[np.generic], scale: Scale | None) -> str:
     values, odd = there.astype(np.float64), np.unique(bad.astype(np.float64))
     if not np.isfinite(odd).all():
         return "Leave the cell empty where there is no score"

@@ -14,7 +14,7 @@ from service.core.errors import FieldError, UnsupportedMedia
 from service.ingest import archives
 from service.ingest.options import Limits
 from service.ingest.refusals import refuse
-from service.ingest.streams import GZIP, ZSTD, Budget, kept, metered, spool
+from service.ingest.streams import GZIP, ZSTD, Budget, keep_open, metered, spool
 
 HEAD = 1 << 20
 SNIFFED = 64 << 10
@@ -56,11 +56,11 @@ class File:
                 yield stream
                 return
             with contextlib.closing(spool(stream)) as copy:
-                yield kept(copy)
+                yield keep_open(copy)
 
 
 @contextlib.contextmanager
-def unpacked(sent: Sequence[tuple[str, BinaryIO]], limits: Limits) -> Iterator[list[File]]:
+def unpacked(uploads: Sequence[tuple[str, BinaryIO]], limits: Limits) -> Iterator[list[File]]:
     """The files in what was sent, readable within this context.
 
     Raises
@@ -73,9 +73,9 @@ def unpacked(sent: Sequence[tuple[str, BinaryIO]], limits: Limits) -> Iterator[l
     budget = Budget(limits)
     with contextlib.ExitStack() as stack:
         found: list[File] = []
-        for name, data in sent:
+        for name, data in uploads:
             files = _files(clean(name), data, limits, budget, stack)
-            found += files if len(sent) == 1 else [_within(clean(name), file) for file in files]
+            found += files if len(uploads) == 1 else [_within(clean(name), file) for file in files]
         _check_names(found)
         yield found
 
@@ -111,12 +111,12 @@ def _files(
     elif archives.is_tar(head):
         members = archives.tar(stream, name, limits)
         return [_member(entry, opener, budget) for entry, opener in members.items()]
-    return [File(_bare(name), lambda: kept(stream), direct=True)]
+    return [File(_bare(name), lambda: keep_open(stream), direct=True)]
 
 
 def _plain(name: str, data: BinaryIO, budget: Budget, stack: contextlib.ExitStack) -> io.BufferedReader:
     """The bytes as they are, or decompressed into a seekable copy."""
-    stream = kept(data)
+    stream = keep_open(data)
     head = stream.peek(4)[:4]
     if not head.startswith((GZIP, ZSTD)):
         budget.charge(name, stream.seek(0, io.SEEK_END))
@@ -127,7 +127,7 @@ def _plain(name: str, data: BinaryIO, budget: Budget, stack: contextlib.ExitStac
         _check_beginning(name, unzipped.peek(SNIFFED)[:SNIFFED])
         copy = spool(unzipped)
     stack.enter_context(contextlib.closing(copy))
-    return kept(copy)
+    return keep_open(copy)
 
 
 def _check_beginning(name: str, head: bytes) -> None:

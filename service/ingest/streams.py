@@ -110,7 +110,7 @@ class _Metered(io.RawIOBase):
         super().close()
 
 
-def kept(inner: IO[bytes]) -> io.BufferedReader:
+def keep_open(inner: IO[bytes]) -> io.BufferedReader:
     """The stream from its start; closing the result leaves `inner` open."""
     inner.seek(0)
     return io.BufferedReader(_Metered(inner, "", None, owned=False), CHUNK)

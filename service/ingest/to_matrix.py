@@ -9,7 +9,7 @@ from service.core.errors import FieldError, TooLarge
 from service.engine.data.matrix import Matrix, order
 from service.ingest import warnings as look
 from service.ingest.options import Limits, Options
-from service.ingest.refusals import SHOWN, many, quoted, refuse
+from service.ingest.refusals import SHOWN, counted, quoted, refuse
 from service.ingest.upload import (
     ERRORED,
     NOT_RUN,
@@ -61,7 +61,7 @@ def finish(grid: Grid, form: str, options: Options, limits: Limits) -> Upload:
         matrix=matrix,
         format=form,
         name=grid.name,
-        warnings=_capped(warnings),
+        warnings=_limited(warnings),
         models=_reports(matrix, states, repeats, grid.reported),
         states=states,
         repeats=repeats,
@@ -77,11 +77,11 @@ def _choices(gone: NDArray[np.bool_] | None, options: Options) -> list[str]:
         ends = f"{options.scale.worst:g} to {options.scale.best:g}"
         told.append(f"scores from {ends} are read as 0 to 1, as scale= asks")
     if gone is not None and options.missing == "zero":
-        told.append(f"{many(int(gone.sum()), 'missing cell')} counted as wrong, as missing=zero asks")
+        told.append(f"{counted(int(gone.sum()), 'missing cell')} counted as wrong, as missing=zero asks")
     return told
 
 
-def _capped(warnings: list[str]) -> tuple[str, ...]:
+def _limited(warnings: list[str]) -> tuple[str, ...]:
     """As many warnings as anyone reads."""
     if len(warnings) <= MOST_WARNINGS:
         return tuple(warnings)
@@ -122,9 +122,10 @@ def _refuse_missing(grid: Grid, gone: NDArray[np.bool_]) -> Exception:
         (f"model {quoted(grid.models[i])}, example {quoted(grid.examples[j])}", "no score")
         for i, j in cells[:SHOWN].tolist()
     ]
-    where = f"{many(int(gone.any(axis=1).sum()), 'model')} and {many(int(gone.any(axis=0).sum()), 'example')}"
+    models, examples = (int(gone.any(axis=axis).sum()) for axis in (1, 0))
+    where = f"{counted(models, 'model')} and {counted(examples, 'example')}"
     detail = (
-        f"{many(len(cells), 'cell')} without a score, in {where}, first {places[0][0]}; "
+        f"{counted(len(cells), 'cell')} without a score, in {where}, first {places[0][0]}; "
         "send missing=keep or missing=zero"
     )
     return refuse(detail, "missing", places)

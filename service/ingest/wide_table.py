@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from service.core.errors import InvalidUpload
 from service.ingest import ids, scores
-from service.ingest.columns import Wide
+from service.ingest.columns import WideColumns
 from service.ingest.options import Limits, Options
 from service.ingest.refusals import listed, quoted, refuse
 from service.ingest.upload import Grid
@@ -20,7 +20,7 @@ RowName = Callable[[int], str]
 
 
 def grid(
-    table: pa.Table, names: Sequence[str], roles: Wide, row: RowName, options: Options, limits: Limits
+    table: pa.Table, names: Sequence[str], roles: WideColumns, row: RowName, options: Options, limits: Limits
 ) -> Grid:
     """Read a table whose cells are scores.
 
@@ -38,16 +38,16 @@ def grid(
     InvalidUpload
         An id or a score is not what it must be, or a column holds no scores at all.
     """
-    set_aside = {roles.ids, roles.subtask, roles.frequency, *roles.aside}
+    set_aside = {roles.ids, roles.subtask, roles.frequency, *roles.ignored}
     columns = [i for i in range(len(names)) if i not in set_aside]
-    other = "example" if roles.rows_are == "model" else "model"
-    across = ids.settle([names[i] for i in columns], other, lambda k: f"column {columns[k] + 1}", limits)
+    other = "example" if roles.row_kind == "model" else "model"
+    across = ids.checked_ids([names[i] for i in columns], other, lambda k: f"column {columns[k] + 1}", limits)
     down = _row_ids(table, names, roles, row, options, limits)
     where = _where(across, down, roles, row)
     cells = _cells(table, columns, across, where, options)
     values, states = cells
     found = Grid([], [], values, states)
-    if roles.rows_are == "model":
+    if roles.row_kind == "model":
         found.models, found.examples = down, across
         found.values, found.states = values.T, None if states is None else states.T
         _forbid_row_subtasks(roles)
@@ -60,18 +60,18 @@ def grid(
 
 
 def _row_ids(
-    table: pa.Table, names: Sequence[str], roles: Wide, row: RowName, options: Options, limits: Limits
+    table: pa.Table, names: Sequence[str], roles: WideColumns, row: RowName, options: Options, limits: Limits
 ) -> list[str]:
     if roles.ids is None:
         return [str(i) for i in range(table.num_rows)]
     texts = _texts(table.column(roles.ids))
-    if not roles.sure and all(scores.in_range(text) for text in texts):
+    if not roles.ids_certain and all(scores.in_range(text) for text in texts):
         detail = (
-            f"the first column, {quoted(names[roles.ids])}, holds scores; none names the {roles.rows_are}s"
-            f"; add a column '{roles.rows_are}' or send ids=row_number to name each by its row, from 0"
+            f"the first column, {quoted(names[roles.ids])}, holds scores; none names the {roles.row_kind}s"
+            f"; add a column '{roles.row_kind}' or send ids=row_number to name each by its row, from 0"
         )
         raise refuse(detail, "no_ids", [("header", listed(names))])
-    return ids.settle(texts, roles.rows_are, row, limits)
+    return ids.checked_ids(texts, roles.row_kind, row, limits)
 
 
 def _subtasks(table: pa.Table, names: Sequence[str], column: int, row: RowName, limits: Limits) -> list[str]:
@@ -81,13 +81,13 @@ def _subtasks(table: pa.Table, names: Sequence[str], column: int, row: RowName, 
     return texts
 
 
-def _where(across: Sequence[str], down: Sequence[str], roles: Wide, row: RowName) -> scores.Where:
+def _where(across: Sequence[str], down: Sequence[str], roles: WideColumns, row: RowName) -> scores.Where:
     """Cells are indexed (column, row), as the table lies in memory."""
     by_row, by_column = (lambda i, j: down[j]), (lambda i, j: across[i])
     return scores.Where(
         place=lambda i, j: f"{row(j)}, column {quoted(across[i])}",
-        model=by_row if roles.rows_are == "model" else by_column,
-        example=by_column if roles.rows_are == "model" else by_row,
+        model=by_row if roles.row_kind == "model" else by_column,
+        example=by_column if roles.row_kind == "model" else by_row,
         hint="; a column that holds no scores belongs into ignore=",
     )
 
@@ -155,18 +155,23 @@ def _require_scores(
     good = np.array([scores.is_score(w, options) for w in words], dtype=bool)
     has = np.any(good[codes] & ~gone, axis=1).tolist()
     blank = np.all(gone, axis=1).tolist()
-    bare = [name for name, some, none in zip(across, has, blank, strict=True) if not some and not none]
-    if bare and any(has):
+    without_scores = [
+        name for name, some, none in zip(across, has, blank, strict=True) if not some and not none
+    ]
+    if without_scores and any(has):
         odd = sorted(
             {words[k] for k in np.unique(codes[[not some for some in has]]).tolist()} - set(scores.EMPTY)
         )
         detail = (
-            f"columns {listed(bare)} hold no scores but {listed(odd, 3)}; leave them out, send "
-            f"ignore={','.join(bare[:5])}, or subtask=<column> for the one that names each example's subtask"
-            f"; if these words are scores, send mapping={scores.offer(odd)}"
+            f"columns {listed(without_scores)} hold no scores but {listed(odd, 3)}; leave them out, send "
+            f"ignore={','.join(without_scores[:5])}, or subtask=<column> for the one that names each "
+            "example's subtask"
+            f"; if these words are scores, send mapping={scores.suggest_mapping(odd)}"
         )
         raise refuse(
-            detail, "not_scores", [(f"column {quoted(name)}", "no score in it") for name in bare[:20]]
+            detail,
+            "not_scores",
+            [(f"column {quoted(name)}", "no score in it") for name in without_scores[:20]],
         )
 
 
@@ -174,7 +179,7 @@ def _texts(column: pa.ChunkedArray) -> list[str]:
     return ["" if text is None else text for text in column.cast(pa.string()).to_pylist()]
 
 
-def _forbid_row_subtasks(roles: Wide) -> None:
+def _forbid_row_subtasks(roles: WideColumns) -> None:
     if roles.subtask is not None:
         raise refuse(
             "subtask= names a column, and the rows of this table are models; send it with examples as rows, "
@@ -183,11 +188,11 @@ def _forbid_row_subtasks(roles: Wide) -> None:
         )
 
 
-def _expanded(found: Grid, table: pa.Table, roles: Wide, row: RowName) -> Grid:
+def _expanded(found: Grid, table: pa.Table, roles: WideColumns, row: RowName) -> Grid:
     """A frequency table: each row stands for as many models as its count says."""
-    if roles.rows_are != "model" or roles.frequency is None:
+    if roles.row_kind != "model" or roles.frequency is None:
         raise refuse("frequency= fits only a table whose rows are models", "frequency")
-    counts = [_whole(text, row(i)) for i, text in enumerate(_texts(table.column(roles.frequency)))]
+    counts = [_count(text, row(i)) for i, text in enumerate(_texts(table.column(roles.frequency)))]
     order = np.repeat(np.arange(len(counts)), counts)
     found.models = [f"{found.models[i]}#{k}" for i, n in enumerate(counts) for k in range(1, n + 1)]
     found.values = found.values[order]
@@ -198,7 +203,7 @@ def _expanded(found: Grid, table: pa.Table, roles: Wide, row: RowName) -> Grid:
     return found
 
 
-def _whole(text: str, place: str) -> int:
+def _count(text: str, place: str) -> int:
     if text.isascii() and text.isdigit() and len(text) < 7:
         return int(text)
     problem: InvalidUpload = refuse(

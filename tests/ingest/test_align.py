@@ -34,6 +34,6 @@ def test_another_version_of_the_benchmark_is_refused_with_counts() -> None:
     part = Matrix.build(["m"], ["q1", "q4", "q5"], np.array([[1, 0, 1]]))
     with pytest.raises(InvalidUpload) as caught:
         align(part, EXAMPLES)
-    assert "2 of the 3 examples are not in the matrix ('q4', 'q5')" in caught.value.detail
-    assert "2 of its 3 are not in the upload ('q2', 'q3')" in caught.value.detail
+    assert "2 of the 3 examples in the upload are not in the matrix ('q4', 'q5')" in caught.value.detail
+    assert "2 of the 3 examples in the matrix are not in the upload ('q2', 'q3')" in caught.value.detail
     assert [fault.pointer for fault in caught.value.faults] == ["q4", "q5"]

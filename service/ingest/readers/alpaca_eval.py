@@ -49,7 +49,9 @@ def read(file: File, context: Context) -> Iterator[Block]:
     if not found:
         raise refuse(f"{file.name} holds no annotations", "no_rows")
     context.warn("preferences from 1 (baseline) to 2 (model) are read as 0 to 1, draws as 0.5")
-    annotator = metric_choice.one(list(found), context.options.filter, "filter", f"{file.name} (annotators)")
+    annotator = metric_choice.choose_one(
+        list(found), context.options.filter, "filter", f"{file.name} (annotators)"
+    )
     for model, answers in found[annotator].items():
         block = answers.block(model, file.name)
         block.scaled = True

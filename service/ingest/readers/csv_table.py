@@ -15,7 +15,7 @@ import pyarrow.csv as pacsv
 
 from service.core.errors import InvalidUpload, TooLarge
 from service.ingest import columns, long_table, scores, wide_table
-from service.ingest.columns import Wide
+from service.ingest.columns import WideColumns
 from service.ingest.context import Context
 from service.ingest.detect_format import Head
 from service.ingest.options import Limits
@@ -72,7 +72,9 @@ def read(file: File, context: Context) -> Grid | Iterable[Block]:
     roles = columns.long(header.names, context.options)
     if roles is not None:
         table = _texts(file, header, context.limits)
-        coded = {name: long_table.coded(table.column(header.names.index(name))) for name in roles.used}
+        coded = {
+            name: long_table.dictionary_column(table.column(header.names.index(name))) for name in roles.used
+        }
         return long_table.blocks(coded, roles, file.name, lambda i: f"{file.name}, row {i + 2}", context)
     return _wide(file, header, context)
 
@@ -89,7 +91,7 @@ def _wide(file: File, header: Header, context: Context) -> Grid:
 
 def _texts(file: File, header: Header, limits: Limits) -> pa.Table:
     """The whole table as text."""
-    everything = Wide(None, True, "model", (), None, None)
+    everything = WideColumns(None, True, "model", (), None, None)
     try:
         with file.open() as stream:
             return _parsed(stream, header, everything, _WORDS)
@@ -97,7 +99,7 @@ def _texts(file: File, header: Header, limits: Limits) -> pa.Table:
         raise _explain(file, header, limits, str(error)) from None
 
 
-def _table(file: File, header: Header, roles: Wide, limits: Limits) -> pa.Table:
+def _table(file: File, header: Header, roles: WideColumns, limits: Limits) -> pa.Table:
     """The narrowest type that holds every score: most matrices are 0 and 1."""
     kinds = [(pa.float64(), "."), (_WORDS, ".")]
     if header.separator == ";":
@@ -114,9 +116,9 @@ def _table(file: File, header: Header, roles: Wide, limits: Limits) -> pa.Table:
 
 
 def _parsed(
-    stream: io.BufferedReader, header: Header, roles: Wide, kind: pa.DataType, point: str = "."
+    stream: io.BufferedReader, header: Header, roles: WideColumns, kind: pa.DataType, point: str = "."
 ) -> pa.Table:
-    texts = {roles.ids, roles.subtask, roles.frequency, *roles.aside}
+    texts = {roles.ids, roles.subtask, roles.frequency, *roles.ignored}
     keys = [str(i) for i in range(len(header.names))]
     return pacsv.read_csv(
         stream,

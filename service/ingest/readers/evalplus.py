@@ -23,7 +23,7 @@ def matches(head: Head) -> bool:
     return head.shape == "object" and head.has("eval", "date") and not head.has("status")
 
 
-def is_aside(head: Head) -> bool:
+def is_excluded(head: Head) -> bool:
     """Problems and solutions, which hold no verdicts."""
     return (
         head.shape in ("lines", "object")
@@ -47,7 +47,7 @@ def read(file: File, context: Context) -> Iterator[Block]:
     tasks = mapping(document.get("eval"))
     verdicts = {task: _verdicts(task, value, file) for task, value in tasks.items()}
     both = any(plus is not None for pairs in verdicts.values() for _, plus in pairs)
-    metric = metric_choice.one(
+    metric = metric_choice.choose_one(
         ["plus", "base"] if both else ["base"],
         context.options.metric or ("plus", "base"),
         "metric",

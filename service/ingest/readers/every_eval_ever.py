@@ -22,7 +22,7 @@ def matches(head: Head) -> bool:
     return head.shape in ("lines", "object") and head.has("evaluation_id", "sample_id", "evaluation")
 
 
-def is_aside(head: Head) -> bool:
+def is_excluded(head: Head) -> bool:
     """The aggregate file."""
     return head.shape == "object" and head.has("evaluation_id", "evaluation_results")
 
@@ -78,7 +78,7 @@ def _add(
     ]
     if not isinstance(sample, str | int) or not candidates:
         raise refuse(f"{place} has no sample_id or no evaluation.score", "record", [(place, "incomplete")])
-    metric = metric_choice.one(candidates, context.options.metric or _METRICS, "metric", place)
+    metric = metric_choice.choose_one(candidates, context.options.metric or _METRICS, "metric", place)
     value = number(evaluation[metric], context.options)
     if metric == "score" and result is not None and context.options.scale is None:
         value = _fraction(value, result, place, context)
@@ -99,10 +99,10 @@ def _fraction(value: float, result: _Result, place: str, context: Context) -> fl
 
 
 def _result(record: Record, file: File, context: Context) -> _Result | None:
-    for beside in context.beside(file):
-        if beside is file or not is_aside(Head.of(beside)):
+    for in_folder in context.in_same_folder(file):
+        if in_folder is file or not is_excluded(Head.of(in_folder)):
             continue
-        document = mapping(documents.document(beside, context.limits))
+        document = mapping(documents.document(in_folder, context.limits))
         if document.get("evaluation_id") != record.get("evaluation_id"):
             continue
         for result in map(mapping, sequence(document.get("evaluation_results"))):

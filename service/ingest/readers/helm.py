@@ -41,7 +41,7 @@ def matches(head: Head) -> bool:
     return head.shape == "array" and head.has("instance_id", "stats") and not head.has("predicted_text")
 
 
-def is_aside(head: Head) -> bool:
+def is_excluded(head: Head) -> bool:
     """The other files of a run."""
     if head.shape == "array":
         stats = head.has("name", "count", "sum")
@@ -66,10 +66,12 @@ def read(file: File, context: Context) -> Iterator[Block]:
     for row, item in enumerate(documents.elements(file, context.limits), start=1):
         stats.add(mapping(item), row)
     candidates = list(stats.scored)
-    metric = metric_choice.one(candidates, context.options.metric, "metric", f"{file.name} ({task})", _HINT)
-    told = mapping(spec.get("adapter_spec")).get("model") or _model_in(posixpath.dirname(file.name))
+    metric = metric_choice.choose_one(
+        candidates, context.options.metric, "metric", f"{file.name} ({task})", _HINT
+    )
+    stated = mapping(spec.get("adapter_spec")).get("model") or _model_in(posixpath.dirname(file.name))
     answers = stats.answers(task, metric, helm_choices.confidences(file, context))
-    block = answers.block(names.model(file, context, told), file.name, task=task)
+    block = answers.block(names.model(file, context, stated), file.name, task=task)
     block.reported = _reported(metric, stats.splits(metric), file, context)
     yield block
 

@@ -63,7 +63,9 @@ def read(file: File, context: Context) -> Iterator[Block]:
 
 def _block(samples: _Samples, log: Log, task: str, file: File, context: Context) -> Block:
     place = f"{file.name} (task {quoted(task)})"
-    scorer = metric_choice.one(list(samples.values), context.options.metric, "metric", place, _hint(log))
+    scorer = metric_choice.choose_one(
+        list(samples.values), context.options.metric, "metric", place, _hint(log)
+    )
     answers = samples.answers(scorer)
     # Of a sample that never ran nobody knows the subtask.
     for name in sorted(log.planned - set(samples.ids)) if not answers.subtasks else ():

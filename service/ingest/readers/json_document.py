@@ -60,8 +60,8 @@ def _records(records: list[Record], name: str, context: Context) -> Grid | Itera
     found = columns.wide(names, context.options)
     text = {str(k): _column(records, key) for k, key in enumerate(names)}
     if found.ids is not None:
-        settled = ids.settle(
-            [r.get(names[found.ids]) for r in records], found.rows_are, _place, context.limits
+        settled = ids.checked_ids(
+            [r.get(names[found.ids]) for r in records], found.row_kind, _place, context.limits
         )
         text[str(found.ids)] = pa.array(settled, pa.string())
     return wide_table.grid(pa.table(text), names, found, _place, context.options, context.limits)
@@ -90,7 +90,7 @@ def _nested(document: Mapping[str, Mapping[str, object]], context: Context) -> G
         cells = [scores.text(row.get(key)) for row in document.values()]
         text[str(k)] = pa.array(cells, pa.string()).dictionary_encode()
     models_outside = context.options.orientation == "models_as_rows"
-    roles = columns.Wide(0, True, "model" if models_outside else "example", (), None, None)
+    roles = columns.WideColumns(0, True, "model" if models_outside else "example", (), None, None)
     outer = list(document)
     return wide_table.grid(
         pa.table(text), names, roles, lambda i: f"/{outer[i]}", context.options, context.limits

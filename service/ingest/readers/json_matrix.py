@@ -29,8 +29,8 @@ def matches(document: object) -> bool:
 def from_object(document: object, options: Options, limits: Limits) -> Grid:
     """The same, from the parsed object."""
     fields = _fields(document)
-    models = ids.settle(_list(fields, "models"), "model", lambda i: f"/models/{i}", limits)
-    examples = ids.settle(_list(fields, "examples"), "example", lambda j: f"/examples/{j}", limits)
+    models = ids.checked_ids(_list(fields, "models"), "model", lambda i: f"/models/{i}", limits)
+    examples = ids.checked_ids(_list(fields, "examples"), "example", lambda j: f"/examples/{j}", limits)
     where = scores.Where(lambda i, j: f"/scores/{i}/{j}", lambda i, j: models[i], lambda i, j: examples[j])
     values, states = _cells(_rows(fields["scores"], "scores", models, len(examples)), options, where)
     grid = Grid(models, examples, values, states, name=_name(fields.get("name"), limits))

@@ -41,7 +41,7 @@ def matches(head: Head) -> bool:
     return new or ("full_prompt" in columns and any(c == "acc" or c.startswith("metrics") for c in columns))
 
 
-def is_aside(head: Head) -> bool:
+def is_excluded(head: Head) -> bool:
     """The results file."""
     return head.shape == "object" and head.has("config_general", "results")
 
@@ -64,7 +64,7 @@ def read(file: File, context: Context) -> Iterator[Block]:
         metrics = _metrics(record, file, row)
         if metric is None:
             candidates = [name for name, value in metrics.items() if is_scalar(value)]
-            metric = metric_choice.one(
+            metric = metric_choice.choose_one(
                 candidates, context.options.metric, "metric", f"{file.name} ({quoted(task)})"
             )
         _add(answers, record, metrics.get(metric), task, row, context)
@@ -117,9 +117,9 @@ def _evaluated(text: object, column: str, file: File, row: int) -> object:
 
 
 def _task(record: Record, file: File) -> str:
-    told = mapping(record.get("doc")).get("task_name")
-    if isinstance(told, str) and told:
-        return told
+    stated = mapping(record.get("doc")).get("task_name")
+    if isinstance(stated, str) and stated:
+        return stated
     name = posixpath.basename(file.name)
     if found := _DETAILS.search(name):
         return found["task"]

@@ -77,7 +77,7 @@ def read(file: File, context: Context) -> Iterator[Block]:
     if not filters:
         raise refuse(f"{file.name} holds no records", "no_rows")
     unnamed = any(name.startswith("#") for name in filters)
-    chosen = metric_choice.one(
+    chosen = metric_choice.choose_one(
         list(filters),
         (*context.options.filter, "none", "#1") if len(filters) == 1 else context.options.filter,
         "filter",
@@ -157,7 +157,7 @@ def _metric(record: Record, run: Run, file: File, context: Context) -> str:
     candidates = [
         k for k in keys if isinstance(k, str) and k in record and k != "bypass" and is_scalar(record[k])
     ]
-    return metric_choice.one(candidates, context.options.metric, "metric", _label(file, run), _HINT)
+    return metric_choice.choose_one(candidates, context.options.metric, "metric", _label(file, run), _HINT)
 
 
 def _is_prompt(key: str) -> bool:

@@ -128,26 +128,26 @@ def _members(group: str, groups: Record) -> set[str]:
 
 def _results(file: File, context: Context, date: str | None) -> Record:
     """The results file of the same run: of the same date, or the only one in the folder."""
-    beside = [f for f in context.beside(file) if posixpath.basename(f.name).startswith("results")]
-    same = [f for f in beside if date is not None and date in f.name]
-    candidates = same or beside
+    in_folder = [f for f in context.in_same_folder(file) if posixpath.basename(f.name).startswith("results")]
+    same = [f for f in in_folder if date is not None and date in f.name]
+    candidates = same or in_folder
     if not candidates or (len(candidates) > 1 and not same):
         return {}
     chosen = candidates[0]
-    return mapping(context.remember(chosen.name, lambda: documents.document(chosen, context.limits)))
+    return mapping(context.cached(chosen.name, lambda: documents.document(chosen, context.limits)))
 
 
 def _model(results: Record, context: Context) -> str | None:
     config = mapping(results.get("config"))
     args = dict(_pairs(config.get("model_args")))
-    told = results.get("model_name") or args.get("pretrained") or args.get("model")
-    if not isinstance(told, str) or not told:
+    stated = results.get("model_name") or args.get("pretrained") or args.get("model")
+    if not isinstance(stated, str) or not stated:
         return None
-    if _RANDOM_NAME.fullmatch(told) and told not in (args.get("pretrained"), args.get("model")):
+    if _RANDOM_NAME.fullmatch(stated) and stated not in (args.get("pretrained"), args.get("model")):
         context.warn(
-            f"lm-eval made up the name {quoted(told)}, its model having none; send model= to name it"
+            f"lm-eval made up the name {quoted(stated)}, its model having none; send model= to name it"
         )
-    return told
+    return stated
 
 
 def _pairs(args: object) -> Iterator[tuple[str, object]]:

@@ -44,8 +44,8 @@ def read(file: File, context: Context) -> Grid:
     if set(members) == {"arr_0"}:
         return bare(members["arr_0"], file.name, context)
     found = _named(members, file.name)
-    models = ids.settle(npy.texts(found["models"], "models"), "model", lambda i: f"models[{i}]", limits)
-    examples = ids.settle(
+    models = ids.checked_ids(npy.texts(found["models"], "models"), "model", lambda i: f"models[{i}]", limits)
+    examples = ids.checked_ids(
         npy.texts(found["examples"], "examples"), "example", lambda j: f"examples[{j}]", limits
     )
     raw = found["scores"]

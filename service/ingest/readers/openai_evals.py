@@ -47,7 +47,7 @@ def read(file: File, context: Context) -> Iterator[Block]:
         raise refuse(f"{file.name} has no spec on its first line", "no_spec")
     task = str(spec.get("eval_name") or "eval")
     context.tasks.append(task)
-    metric = metric_choice.one(
+    metric = metric_choice.choose_one(
         list(scored), context.options.metric, "metric", f"{file.name} ({quoted(task)})"
     )
     answers = _answers(scored[metric], seen, task)

@@ -51,14 +51,14 @@ def read(file: File, context: Context) -> Grid | Iterable[Block]:
         return _long(whole(parquet, file, roles.used), roles, file, context)
 
 
-def _long(table: pa.Table, roles: columns.Long, file: File, context: Context) -> Iterable[Block]:
+def _long(table: pa.Table, roles: columns.LongColumns, file: File, context: Context) -> Iterable[Block]:
     coded = {}
     for name in roles.used:
         column = table.column(name)
         if name in (roles.model, roles.example):
             column = _whole_numbers(column, name, context)
         try:
-            coded[name] = long_table.coded(column)
+            coded[name] = long_table.dictionary_column(column)
         except pa.ArrowException:
             raise _no_text(name, column) from None
     return long_table.blocks(coded, roles, file.name, lambda i: f"{file.name}, row {i + 1}", context)
@@ -116,7 +116,7 @@ def _wide(table: pa.Table, file: File, context: Context) -> Grid:
     roles = columns.wide(names, context.options)
     if len(names) * table.num_rows > 2 * context.limits.cells:
         raise TooLarge(f"{file.name} has {table.num_rows:,} rows of {len(names):,} columns")
-    texts = {roles.ids, roles.subtask, roles.frequency, *roles.aside}
+    texts = {roles.ids, roles.subtask, roles.frequency, *roles.ignored}
     found = _all_scores(table, [i for i in range(len(names)) if i not in texts], names)
     fields = [
         _text(column, names[i], context) if i in texts else found[i] for i, column in enumerate(table.columns)

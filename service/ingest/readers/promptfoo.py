@@ -33,7 +33,7 @@ def matches(head: Head) -> bool:
     return lines or document
 
 
-def is_aside(head: Head) -> bool:
+def is_excluded(head: Head) -> bool:
     """The CSV, which repeats its column names."""
     header = head.data.partition(b"\n")[0].split(b",")
     return head.shape == "text" and b"Grader Reason" in header and b"Score" in header
@@ -65,12 +65,12 @@ def read(file: File, context: Context) -> Iterator[Block]:
     if not differ:
         candidates.remove("score")
     wanted = context.options.metric or (() if differ else ("pass",))
-    metric = metric_choice.one(candidates, wanted, "metric", file.name)
+    metric = metric_choice.choose_one(candidates, wanted, "metric", file.name)
     found: dict[str, Answers] = {}
     for row in rows:
         model = row.provider if len(prompts) == 1 else f"{row.provider} | {row.prompt}"
         value = math.nan if row.state is not None else number(row.values.get(metric), context.options)
-        repeat = context.number_of(f"{file.name}\n{model}\n{row.test}", counting=True)
+        repeat = context.repeat_number(f"{file.name}\n{model}\n{row.test}", counting=True)
         found.setdefault(model, Answers()).add(row.test, value, row.row, state=row.state, repeat=repeat)
     for model, answers in found.items():
         yield answers.block(model, file.name, unit="result")
@@ -88,7 +88,7 @@ def _results(file: File, context: Context) -> Iterator[tuple[int, object]]:
 
 def _row(record: Record, row: int, file: File, context: Context) -> _Row:
     provider, prompt = record.get("provider"), mapping(record.get("prompt"))
-    told = mapping(provider).get("label") or mapping(provider).get("id") or provider
+    stated = mapping(provider).get("label") or mapping(provider).get("id") or provider
     case = mapping(record.get("testCase"))
     asserts = case.get("assert")
     grading = mapping(record.get("gradingResult"))
@@ -97,7 +97,7 @@ def _row(record: Record, row: int, file: File, context: Context) -> _Row:
         state = UNSCORED
         context.warn("tests without assertions always pass; they are read as unscored")
     return _Row(
-        provider=names.model(file, context, told),
+        provider=names.model(file, context, stated),
         prompt=str(prompt.get("label") or prompt.get("raw") or ""),
         test=_test(record.get("vars", case.get("vars")), asserts),
         values={

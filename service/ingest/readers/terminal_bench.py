@@ -25,7 +25,7 @@ def matches(head: Head) -> bool:
     )
 
 
-def is_aside(head: Head) -> bool:
+def is_excluded(head: Head) -> bool:
     """The run's metadata."""
     return head.shape == "object" and head.has("agent_name", "model_name") and not head.has("results")
 
@@ -49,7 +49,7 @@ def read(file: File, context: Context) -> Iterator[Block]:
         trial = f"{run or file.name}/{record.get('trial_name', task)}"
         value = math.nan if resolved is None else float(resolved)
         state = ERRORED if resolved is None else None
-        answers.add(task, value, row, state=state, repeat=context.number_of(trial))
+        answers.add(task, value, row, state=state, repeat=context.repeat_number(trial))
         answers.native.append(task)
     if not len(answers):
         raise refuse(f"{file.name} holds no trials", "no_rows")
@@ -60,9 +60,9 @@ def read(file: File, context: Context) -> Iterator[Block]:
 
 
 def _model(file: File, context: Context) -> str | None:
-    beside = context.sibling(file, "run_metadata.json")
-    if beside is None:
+    in_folder = context.sibling(file, "run_metadata.json")
+    if in_folder is None:
         return None
-    metadata = mapping(documents.document(beside, context.limits))
+    metadata = mapping(documents.document(in_folder, context.limits))
     parts = [metadata.get("agent_name"), metadata.get("model_name")]
     return "+".join(part for part in parts if isinstance(part, str) and part) or None
