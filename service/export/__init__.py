@@ -1,4 +1,4 @@
-"""A selection → what a tool takes to run only the chosen examples.
+"""Exports a selection in the form that an evaluation tool needs to run only the chosen examples.
 
 >>> form = FORMATS["lm_eval"]
 >>> form.write(choice), form.command(choice)

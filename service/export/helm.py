@@ -1,4 +1,4 @@
-"""HELM has no way to run chosen instances."""
+"""HELM cannot run chosen instances; this export explains what to do instead."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from service.export.selection import ExportedSelection, ExportError
 
 
 def write(choice: ExportedSelection) -> NoReturn:
-    """Say why not, and what goes instead."""
+    """Refuse with the reason and an alternative."""
     raise ExportError(
-        "HELM cannot run chosen instances: it has --max-eval-instances, which draws some itself, and numbers "
-        "whatever it loads anew; run the scenarios in full and send per_instance_stats.json to "
-        "POST /selections/{id}/scores, which sets answers to other examples aside"
+        "HELM cannot run chosen instances: --max-eval-instances draws instances itself, and HELM renumbers "
+        "the instances it loads. Run the scenarios in full and send per_instance_stats.json to POST "
+        "/selections/{id}/scores, which ignores answers to other examples"
     )
 
 
 def command(choice: ExportedSelection, filename: str) -> NoReturn:
-    """There is none."""
+    """There is no such command."""
     write(choice)

@@ -1,9 +1,8 @@
-"""Inspect AI: what its `--sample-id` takes.
+"""Inspect AI: the value of its option `--sample-id`.
 
-That is a list by comma of patterns as `fnmatch` has them, each stripped of blanks, with
-the task in front where the run has several. So an id that holds a comma, a wildcard or
-blanks at its ends is written as a pattern that only it matches. Inspect takes 7, "7" and
-"007" for the same id.
+The value is a comma-separated list of `fnmatch` patterns. Inspect strips blanks from each, and expects
+the task in front if the run has several. So an id with a comma, a wildcard or blanks at its ends is
+written as a pattern that matches only this id. Inspect treats 7, "7" and "007" as the same id.
 """
 
 from __future__ import annotations
@@ -18,13 +17,13 @@ from service.export.selection import ExportedSelection, ExportError
 LONGEST = 100_000
 """Bytes of an argument; the kernel's limit is 131,072."""
 
-# There is no way to write a comma but as a character between its neighbours.
+# A comma can only be written as a range between its two neighbouring characters.
 _COMMA = "[+--]"
 _SPECIAL = re.compile(r"[*?\[]|^\s+|\s+$")
 
 
 def write(choice: ExportedSelection) -> str:
-    """Patterns by comma, on one line unless an id has several."""
+    """The patterns, comma-separated, on one line unless an id has several lines."""
     found = _by_task(choice)
     patterns = []
     for task, ids in found.items():
@@ -37,7 +36,7 @@ def write(choice: ExportedSelection) -> str:
 
 
 def command(choice: ExportedSelection, filename: str) -> str:
-    """To be completed by the model and whatever else the full runs had."""
+    """The command; the caller adds the model and all other options of the full runs."""
     tasks = list(_by_task(choice))
     if len(write(choice).encode()) <= LONGEST:
         return f'inspect eval {" ".join(map(shlex.quote, tasks))} --sample-id "$(cat {filename})"'
@@ -51,17 +50,18 @@ def _by_task(choice: ExportedSelection) -> dict[str, list[str]]:
 
 
 def _name(task: str) -> str:
-    """A task without its file."""
+    """The name of a task without its file."""
     return task.rpartition("@")[2]
 
 
 def _pattern(sample: str, known: Sequence[str]) -> str:
-    """What matches this id and none other of its task."""
+    """A pattern that matches this id and no other id of its task."""
     pattern = _SPECIAL.sub(lambda found: "".join(f"[{c}]" for c in found[0]), sample).replace(",", _COMMA)
     if pattern != sample:
         other = next((name for name in known if name != sample and fnmatchcase(name, pattern)), None)
         if other is not None:
             raise ExportError(
-                f"Inspect's --sample-id cannot tell {sample!r} from {other!r}: commas separate its ids"
+                f"Inspect's --sample-id cannot tell {sample!r} from {other!r}, because it separates ids by "
+                "commas; use format=json"
             )
     return pattern

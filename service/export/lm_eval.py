@@ -1,8 +1,8 @@
-"""lm-evaluation-harness 0.4.9 and later: the file its `--samples` takes.
+"""lm-evaluation-harness 0.4.9 and later: the file for its option `--samples`.
 
-Indices ascend, since the harness numbers the documents in the order of the data set
-while it reads their numbers in the order of the list. Only tasks with chosen examples are
-named, since it runs a task that the file leaves out, or leaves empty, in full.
+Indices ascend, because the harness numbers the documents in the order of the data set but reads their
+numbers in the order of the list. The command names only tasks with chosen examples, because the harness
+runs a task in full if the file does not list it or lists it as empty.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ _PATTERN = re.compile(r"[,*?\[]")
 
 
 def write(choice: ExportedSelection) -> str:
-    """Task → document indices."""
+    """A JSON object of task → document indices."""
     return json.dumps(_indices(choice), ensure_ascii=False) + "\n"
 
 
 def command(choice: ExportedSelection, filename: str) -> str:
-    """To be completed by the model and whatever else the full runs had."""
+    """The command; the caller adds the model and all other options of the full runs."""
     tasks = shlex.quote(",".join(_indices(choice)))
     return f"lm_eval --tasks {tasks} --samples {filename} --log_samples --output_path results"
 
@@ -31,10 +31,13 @@ def _indices(choice: ExportedSelection) -> dict[str, list[int]]:
     found = choice.by_task("lm_eval", "lm-evaluation-harness", "its samples_*.jsonl")
     for task, ids in found.items():
         if _PATTERN.search(task):
-            raise ExportError(f"--tasks takes {task!r} for a list or a pattern, not for one task")
+            raise ExportError(
+                f"--tasks reads {task!r} as a list or a pattern, not as one task; use format=json"
+            )
         odd = next((name for name in ids if not (name.isascii() and name.isdigit())), None)
         if odd is not None:
             raise ExportError(
-                f"example {odd!r} of task {task!r} has no number, and --samples takes numbers only"
+                f"example {odd!r} of task {task!r} has no number, and --samples takes numbers only; use "
+                "format=json"
             )
     return {task: sorted(map(int, ids)) for task, ids in found.items()}

@@ -1,4 +1,4 @@
-"""For scripts and spreadsheets: ids a line, CSV, JSON."""
+"""Exports for scripts and spreadsheets: one id per line, CSV, JSON."""
 
 from __future__ import annotations
 
@@ -10,26 +10,28 @@ from service.export.selection import ExportedSelection, ExportError
 
 
 def ids(choice: ExportedSelection) -> str:
-    """One id a line, for scripts.
+    """One id per line, for scripts.
 
     Raises
     ------
     ExportError
-        An id has a line break: who reads the lines would take it for two.
+        An id has a line break, so that it would be read as two ids.
     """
     for example in choice.examples:
         if len(example.id.splitlines()) > 1:
-            raise ExportError(f"Example {example.id!r} has a line break in its id; take csv or json")
+            raise ExportError(
+                f"Example {example.id!r} has a line break in its id; use format=csv or format=json"
+            )
     return "".join(f"{example.id}\n" for example in choice.examples)
 
 
 def csv(choice: ExportedSelection) -> str:
-    """Ids with weights, for spreadsheets: text that would start a formula is led in by an apostrophe."""
+    """Ids with weights, for spreadsheets; text that would be read as a formula gets a leading apostrophe."""
     return to_csv([("id", "weight", "subtask"), *((e.id, e.weight, e.subtask) for e in choice.examples)])
 
 
 def as_json(choice: ExportedSelection) -> str:
-    """Everything known of the chosen examples."""
+    """All that is known about the chosen examples."""
     told = {
         "selection_id": choice.id,
         "content_hash": choice.content_hash,

@@ -1,4 +1,4 @@
-"""Every format a selection leaves in."""
+"""All export formats of a selection."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from service.export.selection import ExportedSelection
 
 @dataclass(frozen=True, slots=True)
 class ExportFormat:
-    """One format.
+    """One export format.
 
     Attributes
     ----------
     write : ExportedSelection → str
-        May raise Cannot.
+        May raise ExportError.
     run : (ExportedSelection, file name) → str, optional
         The command that runs the chosen examples only, given the file.
     """
@@ -28,11 +28,11 @@ class ExportFormat:
     run: Callable[[ExportedSelection, str], str] | None = None
 
     def filename(self, choice: ExportedSelection) -> str:
-        """What to save it as; `command` expects that."""
+        """The file name that `command` expects."""
         return f"{choice.id}.{self.ending}"
 
     def command(self, choice: ExportedSelection) -> str | None:
-        """The command line for the saved file; None where there is no one tool to run."""
+        """The command line for the saved file; None if the format belongs to no tool."""
         return None if self.run is None else self.run(choice, self.filename(choice))
 
 

@@ -1,4 +1,4 @@
-"""What there is to export, and why it may not be possible."""
+"""The content of an export, and the error if an export is not possible."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 
 class ExportError(Exception):
-    """No such export of a selection; the message says why, and what to do."""
+    """A selection cannot be exported in a format; the message says why and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,7 @@ class Example:
     Attributes
     ----------
     task, native_id : str or None
-        What the tool that ran it calls it; None where no log told.
+        The task and id that the tool uses; None if no log gave them.
     """
 
     id: str
@@ -29,14 +29,14 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class ExportedSelection:
-    """A selection on its way out.
+    """A selection to export.
 
     Attributes
     ----------
     examples : sequence of Example
         In ascending order of id.
     tool : str or None
-        Name of the format of the logs the benchmark was read from, if they named the examples.
+        Format of the logs that the benchmark was read from, if they named the examples.
     benchmark : mapping of str to sequence of str
         Task → the tool's ids of all its examples, chosen or not.
     """
@@ -53,28 +53,32 @@ class ExportedSelection:
         Parameters
         ----------
         tool, title : str
-            The tool as `tool` has it, and as people call it.
+            The tool's format name, and its name for people.
         logs : str
-            What to upload where its ids are not known.
+            Which logs to upload if the tool's ids are not known.
 
         Raises
         ------
         ExportError
-            The examples did not come from this tool, or a task's name would be an option of its command.
+            The examples did not come from this tool, or its command would read a task's name as an option.
         """
         if self.tool is None:
             raise ExportError(
-                f"what {title} calls these examples is not known, since no log of its own named them; upload "
-                f"{logs} as they are: of all models to a new matrix, or of one with PUT to this one"
+                f"{title}'s ids of these examples are not known, because none of its logs was uploaded; "
+                f"upload {logs} unchanged, either of all models as a new matrix or of one model with PUT to "
+                "this matrix"
             )
         if self.tool != tool:
             raise ExportError(
-                f"these examples were run by {self.tool}, not by {tool}; format=json has their ids there"
+                f"these examples were run by {self.tool}, not by {tool}; format=json exports the ids they "
+                "have there"
             )
         found: dict[str, list[str]] = {}
         for example in self.examples:
             found.setdefault(str(example.task), []).append(str(example.native_id))
         option = next((task for task in found if task.startswith("-")), None)
         if option is not None:
-            raise ExportError(f"{title} would take the task {option!r} for an option of its own")
+            raise ExportError(
+                f"{title} would read the task {option!r} as an option of its command; use format=json"
+            )
         return dict(sorted(found.items()))

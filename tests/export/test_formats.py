@@ -78,11 +78,11 @@ def test_a_list_too_long_for_a_command_line_goes_by_python() -> None:
 def test_what_a_tool_cannot_run_is_said() -> None:
     with pytest.raises(ExportError, match="HELM cannot run chosen instances"):
         FORMATS["helm"].write(choice("helm", ("mmlu", "id1")))
-    with pytest.raises(ExportError, match=r"upload its samples_\*.jsonl as they are"):
+    with pytest.raises(ExportError, match=r"upload its samples_\*.jsonl unchanged"):
         FORMATS["lm_eval"].write(choice(None, ("a", "0")))
-    with pytest.raises(ExportError, match="'--model=evil' for an option"):
+    with pytest.raises(ExportError, match="'--model=evil' as an option"):
         FORMATS["inspect"].command(choice("inspect", ("--model=evil", "1")))
-    with pytest.raises(ExportError, match="'a,b' for a list"):
+    with pytest.raises(ExportError, match="'a,b' as a list"):
         FORMATS["lm_eval"].command(choice("lm_eval", ("a,b", "1")))
     with pytest.raises(ExportError, match="run by inspect, not by lm_eval"):
         FORMATS["lm_eval"].write(choice("inspect", ("a", "0")))
