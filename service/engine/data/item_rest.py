@@ -82,7 +82,8 @@ def _correlation(
 ) -> Floats:
     """Correlation by sums; `largest` is what the sum of y² was before anything was taken from it."""
     vx, vy = n * sxx - sx * sx, n * syy - sy * sy
-    sound = (vx > _FLAT * n * sxx) & (vy > _FLAT * n * largest)
+    # The product underflows to 0 where all scores are below about 1e-77.
+    sound = (vx > _FLAT * n * sxx) & (vy > _FLAT * n * largest) & (vx * vy > 0)
     size = np.sqrt(np.where(sound, vx * vy, 1.0))
     return np.where(sound, (n * sxy - sx * sy) / size, np.nan)
 

@@ -92,3 +92,8 @@ def test_models_with_one_answer_do_not_make_a_correlation_surer() -> None:
     few, many = made.matrix(scores[:10]), made.matrix(scores, missing=missing)
     correlations = np.where(np.arange(20) == 0, -0.5, 0.5)
     assert doubtful(many, correlations).tolist() == doubtful(few, correlations).tolist() == []
+
+
+def test_scores_whose_products_underflow_have_no_correlation() -> None:
+    scores = np.array([[2, 2, 1], [1, 1, 2], [2, 2, 2]]) * 6e-154
+    assert np.isnan(item_rest(made.matrix(scores))).all()
