@@ -1,4 +1,4 @@
-"""Values out of logs → numbers, and answers collected one by one into a block."""
+"""Converts values in logs to numbers, and collects answers one by one into a block."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def is_scalar(value: object) -> bool:
 
 
 def number(value: object, options: Options) -> float:
-    """A log's value as a number; NaN where it holds none, and infinity where it makes no sense.
+    """A log's value as a number: NaN for a missing value, infinity for anything that is not a number.
 
-    Infinity is out of every range, so that the cell is refused with its place.
+    Infinity is outside every range of scores, so the cell is refused with its place.
     """
     if isinstance(value, str):
         if value in options.mapping:
@@ -46,7 +46,7 @@ def number(value: object, options: Options) -> float:
 
 
 def right_choice(logprobs: Sequence[float], right: Sequence[int]) -> float:
-    """Probability of the right choices among all, from their log-probabilities; NaN if undefined."""
+    """Probability of the right choices, from the log-probabilities of all choices; NaN if undefined."""
     top = max(logprobs, default=math.nan)
     if not math.isfinite(top) or not right or any(not 0 <= k < len(logprobs) for k in right):
         return math.nan
@@ -55,7 +55,7 @@ def right_choice(logprobs: Sequence[float], right: Sequence[int]) -> float:
 
 
 class Answers:
-    """Grows answer by answer, and becomes a block."""
+    """Collects answers and builds a block of them."""
 
     def __init__(self) -> None:
         self.names: list[str] = []
@@ -81,7 +81,7 @@ class Answers:
         repeat: int = 0,
         confidence: float = math.nan,
     ) -> None:
-        """One answer; without a state it is scored unless its value is NaN."""
+        """Add one answer; by default it counts as scored unless its value is NaN."""
         self.names.append(name)
         self._values.append(value)
         self._states.append((UNSCORED if value != value else SCORED) if state is None else state)
@@ -92,7 +92,7 @@ class Answers:
     def extend(
         self, names: Sequence[str], values: array[float], rows: array[int], confidences: Floats
     ) -> None:
-        """Many first answers; NaN is unscored."""
+        """Add one first answer per name; NaN counts as unscored."""
         scores = np.array(values)
         self.names.extend(names)
         self._values.extend(values)
@@ -102,7 +102,7 @@ class Answers:
         self._confidences.frombytes(confidences.tobytes())
 
     def block(self, model: str, source: str, *, task: str = "", unit: str = "record") -> Block:
-        """The block of all answers so far."""
+        """A block of all answers added so far."""
         rows = np.array(self._rows, dtype=np.int64)
         repeats = np.array(self._repeats, dtype=np.int64)
         confidences = np.array(self._confidences)

@@ -1,4 +1,4 @@
-"""The files in a zip or tar, each readable from its start; nothing is written under their names."""
+"""Reads the files in a zip or tar archive, without writing anything under their names."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Zip:
         Raises
         ------
         InvalidUpload
-            It is no zip archive, or holds a name twice.
+            It is not a zip archive, or holds a name twice.
         TooLarge
             It has more entries than `limits.files`.
         """
@@ -55,13 +55,13 @@ class Zip:
             self._zip = zipfile.ZipFile(stream)
         except (ValueError, RuntimeError, *BROKEN) as error:
             raise refuse(f"{name} is a broken zip archive: {error}; send it again", "zip") from None
-        # Not `is_dir`, which breaks on an entry without a name.
+        # Not `is_dir`, which fails on an entry without a name.
         infos = [info for info in self._zip.infolist() if not info.filename.endswith("/")]
         _check_names([info.filename for info in infos], name, limits)
         self.entries = {info.filename: info for info in infos}
 
     def open(self, entry: str) -> IO[bytes]:
-        """A stream of the entry's content.
+        """Open the entry's content as a stream.
 
         Raises
         ------
@@ -87,14 +87,14 @@ class Zip:
         info = self.entries[entry]
         if info.file_size > max_bytes:
             raise TooLarge(
-                f"{self._name}: {entry} has more than {max_bytes:,} bytes, the most this service reads at "
-                "once"
+                f"{self._name}: {entry} has more than {max_bytes:,} bytes, which is the most that this "
+                "service reads at once"
             )
         with self.open(entry) as stream:
             try:
                 data = stream.read(info.file_size + 1)
                 if len(data) != info.file_size or zlib.crc32(data) != info.CRC:
-                    raise zipfile.BadZipFile("its content is not what the directory says")
+                    raise zipfile.BadZipFile("its content does not match the directory")
             except BROKEN as error:
                 raise broken(f"{self._name}: {entry}", error) from None
         return data
@@ -103,21 +103,21 @@ class Zip:
         self._stream.seek(info.header_offset)
         magic, name_length, extra_length = _LOCAL_HEADER.unpack(self._stream.read(_LOCAL_HEADER.size))
         if magic != ZIP:
-            raise zipfile.BadZipFile("no entry where the directory says")
+            raise zipfile.BadZipFile("no entry at the offset in the directory")
         start = info.header_offset + _LOCAL_HEADER.size + name_length + extra_length
         packed = io.BufferedReader(_Slice(self._stream, start, info.compress_size))
         return cast(IO[bytes], pa.CompressedInputStream(pa.PythonFile(packed, mode="r"), "zstd"))
 
 
 class _Slice(io.RawIOBase):
-    """Part of a stream others read too: it seeks before every read."""
+    """Part of a stream that is shared with other readers: it seeks before each read."""
 
     def __init__(self, stream: io.BufferedReader, start: int, size: int) -> None:
         super().__init__()
         self._stream, self._at, self._end = stream, start, start + size
 
     def readinto(self, buffer: WriteableBuffer, /) -> int:
-        """Fill the buffer as far as the part goes."""
+        """Read into the buffer, up to the end of the part."""
         view = memoryview(buffer).cast("B")
         self._stream.seek(self._at)
         chunk = self._stream.read(min(len(view), self._end - self._at))
@@ -136,7 +136,7 @@ def is_tar(head: bytes) -> bool:
 
 
 def tar(stream: io.BufferedReader, name: str, limits: Limits) -> dict[str, Open]:
-    """How to open each regular file of a tar archive.
+    """A function to open each regular file of a tar archive, by name.
 
     Raises
     ------
@@ -165,7 +165,7 @@ def _opener(archive: tarfile.TarFile, member: tarfile.TarInfo) -> Open:
 
 
 def _check_directory(stream: io.BufferedReader, name: str, limits: Limits) -> None:
-    """Refuse a directory too long to hold before it is read."""
+    """Refuse a directory with too many entries before reading it."""
     size = stream.seek(0, io.SEEK_END)
     stream.seek(max(0, size - _TAIL))
     tail = stream.read(_TAIL)
@@ -185,10 +185,12 @@ def _check_names(names: list[str], archive: str, limits: Limits) -> None:
     for name in names:
         if name in seen:
             raise refuse(
-                f"{archive} holds {quoted(name)} twice; keep one", "duplicate_file", [(name, "twice")]
+                f"{archive} holds {quoted(name)} twice; keep one of the two",
+                "duplicate_file",
+                [(name, "twice")],
             )
         seen.add(name)
 
 
 def _too_many(name: str, limits: Limits) -> TooLarge:
-    return TooLarge(f"{name} holds more than {limits.files:,} files, the most this service accepts")
+    return TooLarge(f"{name} holds more than {limits.files:,} files, which is this service's limit")

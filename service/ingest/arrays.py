@@ -1,4 +1,4 @@
-"""What travels beside the scores: subtasks, confidences, embeddings, checked for shape and range."""
+"""Checks the arrays that accompany the scores: subtasks, confidences and embeddings."""
 
 from __future__ import annotations
 
@@ -13,20 +13,24 @@ from service.ingest.refusals import refuse
 
 
 def per_example(subtasks: object, examples: Sequence[str], limits: Limits) -> list[str]:
-    """One subtask name an example."""
+    """Check that there is one subtask name per example."""
     if not isinstance(subtasks, list) or len(subtasks) != len(examples):
         n = len(subtasks) if isinstance(subtasks, list) else "no list of"
-        detail = f"subtasks has {n} names and there are {len(examples)} examples; give one an example"
+        detail = f"subtasks has {n} names for {len(examples)} examples; give one name per example"
         raise refuse(detail, "subtasks", [("/subtasks", "length")])
     for j, name in enumerate(subtasks):
         if not isinstance(name, str):
-            raise refuse(f"/subtasks/{j}: {name!r} is no text", "subtasks", [(f"/subtasks/{j}", repr(name))])
+            raise refuse(
+                f"/subtasks/{j}: {name!r} is not text; write subtasks as text",
+                "subtasks",
+                [(f"/subtasks/{j}", repr(name))],
+            )
         ids.check(name, "subtask", f"/subtasks/{j}", limits)
     return subtasks
 
 
 def shaped(array: NDArray[np.float64], dimensions: int, field: str) -> NDArray[np.float64]:
-    """The array, if it has this many dimensions."""
+    """The array; refused unless it has this many dimensions."""
     if array.ndim != dimensions:
         detail = f"{field} has {array.ndim} dimensions and needs {dimensions}"
         raise refuse(detail, "shape", [(f"/{field}", f"shape {array.shape}")])
@@ -34,7 +38,7 @@ def shaped(array: NDArray[np.float64], dimensions: int, field: str) -> NDArray[n
 
 
 def confidences(values: NDArray[np.generic], states: NDArray[np.uint8] | None) -> NDArray[np.float32]:
-    """Probabilities in [0, 1], one wherever there is a score; 0 elsewhere."""
+    """Probabilities in [0, 1], one for each cell with a score; 0 elsewhere."""
     probabilities = values.astype(np.float32)
     bad = ~((probabilities >= 0) & (probabilities <= 1))
     if states is not None:
@@ -43,17 +47,17 @@ def confidences(values: NDArray[np.generic], states: NDArray[np.uint8] | None) -
     if bad.any():
         i, j = np.argwhere(bad)[0].tolist()
         detail = (
-            f"/confidences/{i}/{j} is {values[i, j]}, and a confidence is a probability from 0 to 1, "
-            f"given wherever there is a score; {int(bad.sum())} cells are not"
+            f"/confidences/{i}/{j} is {values[i, j]}, but each cell with a score needs a confidence from 0 "
+            f"to 1; {int(bad.sum())} cells are not"
         )
         raise refuse(detail, "confidence_out_of_range", [(f"/confidences/{i}/{j}", str(values[i, j]))])
     return probabilities
 
 
 def embeddings(values: NDArray[np.generic], n_examples: int) -> NDArray[np.float32]:
-    """Finite vectors, one an example."""
+    """Finite vectors, one per example."""
     if values.ndim != 2 or len(values) != n_examples or not values.shape[1]:
-        detail = f"embeddings has shape {values.shape}; give one vector to each of the {n_examples} examples"
+        detail = f"embeddings has shape {values.shape}; give one vector for each of the {n_examples} examples"
         raise refuse(detail, "embeddings", [("/embeddings", f"shape {values.shape}")])
     with np.errstate(over="ignore"):
         vectors = values.astype(np.float32)

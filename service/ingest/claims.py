@@ -1,4 +1,4 @@
-"""A log's own account of itself, beside what is in it."""
+"""Compares a log's own summary (its mean score and number of examples) with its answers."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from service.ingest.refusals import quoted
 from service.ingest.upload import SCORED, Grid
 
 ROUNDING = 5e-4
-"""Means that differ by no more were rounded for people."""
+"""Means that differ by less than this differ only by rounding in the log."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What one block says and what it holds.
+    """What the log says about one block, and what the block contains.
 
     Attributes
     ----------
     answers, examples, scored : int
         Answers, distinct examples, and answers with a score.
     mean : float
-        Of the scored answers.
+        Mean of the scored answers.
     reported : float or None
-        The tool's own mean, as a fraction.
+        Mean that the tool reports, as a fraction.
     """
 
     label: str
@@ -44,7 +44,7 @@ class Claim:
 
 
 def of(block: Block, values: Floats, states: NDArray[np.uint8], scale: Scale | None) -> Claim:
-    """The claim of a block whose answers became these scores."""
+    """Summarise a block whose answers became these scores."""
     scored = states == SCORED
     reported = block.reported
     if reported is not None and scale is not None:
@@ -67,7 +67,7 @@ def of(block: Block, values: Floats, states: NDArray[np.uint8], scale: Scale | N
 
 
 def compare(grid: Grid, claims: Mapping[str, Sequence[Claim]], context: Context) -> None:
-    """Note each model's reported mean; warn where a log and its own account differ."""
+    """Record each model's reported mean; warn where a log's summary differs from its answers."""
     for model, own in claims.items():
         for claim in own:
             _warn(claim, context)
@@ -79,22 +79,24 @@ def compare(grid: Grid, claims: Mapping[str, Sequence[Claim]], context: Context)
 
 def _warn(claim: Claim, context: Context) -> None:
     if claim.ran is not None and claim.ran != claim.examples:
-        context.warn(f"{claim.label}: the log says that {claim.ran} examples ran and holds {claim.examples}")
+        context.warn(
+            f"{claim.label}: the log says that {claim.ran} examples ran, but it holds {claim.examples}"
+        )
     elif claim.prefix:
         context.warn(
-            f"{claim.label}: the log holds the first {claim.examples} of {claim.total} examples; a prefix of "
-            "a benchmark sorted by subtask does not stand for the whole"
+            f"{claim.label}: the log holds the first {claim.examples} of {claim.total} examples; if the "
+            "benchmark is sorted by subtask, its first examples do not represent the whole"
         )
     if claim.reported is None or not claim.scored or abs(claim.reported - claim.mean) <= ROUNDING:
         return
     wrong = claim.mean * claim.scored / max(claim.answers, claim.total or 0, claim.ran or 0)
     why = "; it counts missing answers as wrong" if abs(wrong - claim.reported) <= ROUNDING else ""
     here, there = f"{claim.mean:.4f}", f"{claim.reported:.4f}"
-    context.warn(f"{claim.label}: the mean here is {here}, by the tool's own account {there}{why}")
+    context.warn(f"{claim.label}: the mean of the answers is {here}, but the log reports {there}{why}")
 
 
 def _is_prefix(block: Block) -> bool:
-    """Whether the tool's ids are the first so many whole numbers."""
+    """Whether the tool's ids are 0, 1, 2, … without gaps."""
     native = block.native
     if native is None or not all(name.isascii() and name.isdigit() for name in native):
         return False

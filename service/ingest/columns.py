@@ -1,4 +1,4 @@
-"""What the columns of a table are, told by their names alone."""
+"""Recognises the columns of a table by their names."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ OTHER = frozenset({"id", "name", "row"})
 
 @dataclass(frozen=True, slots=True)
 class WideColumns:
-    """A table whose cells are scores: which column holds ids, which are set aside.
+    """The columns of a table whose cells are scores: which one holds ids, and which are ignored.
 
-    `sure` is False when only its place, the first, says that the column holds ids.
+    `ids_certain` is False when the column is assumed to hold ids only because it is the first.
     """
 
     ids: int | None
@@ -59,9 +59,9 @@ class WideColumns:
 
 @dataclass(frozen=True, slots=True)
 class LongColumns:
-    """A table in which each row is one score: the names of the columns that matter.
+    """The columns of a table in which each row is one score.
 
-    `model` is None when the caller names the one model the table is about.
+    `model` is None when the caller gives the name of the table's only model.
     """
 
     model: str | None
@@ -78,12 +78,12 @@ class LongColumns:
 
     @property
     def used(self) -> list[str]:
-        """All these names."""
+        """The names of all these columns."""
         return [name for field in fields(self) if (name := getattr(self, field.name)) is not None]
 
 
 def long(names: Sequence[str], options: Options) -> LongColumns | None:
-    """The roles of a long table's columns; None when the rows are no single scores.
+    """The columns of a long table; None when its rows are not single scores.
 
     Raises
     ------
@@ -103,7 +103,10 @@ def long(names: Sequence[str], options: Options) -> LongColumns | None:
     if not candidates:
         return None
     if len(candidates) > 1 and not options.metric and "pass1" not in lower:
-        detail = f"the columns {listed(candidates)} could all hold the score; send metric= with one of them"
+        detail = (
+            f"the columns {listed(candidates)} could all hold the score; send metric= with the name of one "
+            "of them"
+        )
         raise refuse(detail, "metric", [(quoted(name), "candidate") for name in candidates])
     optional = {role: next((lower[n] for n in also if n in lower), None) for role, also in _OPTIONAL.items()}
     if options.subtask is not None:
@@ -111,18 +114,18 @@ def long(names: Sequence[str], options: Options) -> LongColumns | None:
     roles = LongColumns(model, examples[0], candidates[0], **optional)
     for name in roles.used:
         if names.count(name) > 1:
-            detail = f"the column {quoted(name)} is there {names.count(name)} times; keep one"
+            detail = f"the table has {names.count(name)} columns called {quoted(name)}; keep one"
             raise refuse(detail, "duplicate_column", [("header", quoted(name))])
     return roles
 
 
 def wide(names: Sequence[str], options: Options) -> WideColumns:
-    """The roles of a wide table's columns.
+    """The columns of a wide table.
 
     Raises
     ------
     InvalidUpload
-        Nothing says what the rows are, or the header and `options.orientation` disagree.
+        It is unknown whether rows are models or examples, or the header contradicts `options.orientation`.
     """
     if not names:
         raise refuse("the table has no columns; send one with ids and scores", "no_rows")
@@ -142,14 +145,15 @@ def wide(names: Sequence[str], options: Options) -> WideColumns:
 
 
 def _frequency(names: Sequence[str], options: Options) -> int | None:
-    """The column of counts the caller names; one that looks like it is not to be guessed over."""
+    """The column of counts that the caller names; refuse a column that looks like counts but is not named."""
     if options.frequency is not None:
         return named(names, options.frequency)
     last = names[-1]
     if last.strip().lower() in ("freq", "frequency") and last not in options.ignore:
         detail = (
-            f"the last column, {quoted(last)}, looks like a frequency table's, each row for so many models; "
-            f"send frequency={last} to expand the rows, or ignore={last}"
+            f"the last column, {quoted(last)}, looks like the counts of a frequency table; send "
+            f"frequency={last} to expand each row into that many models, or ignore={last} to ignore the "
+            "column"
         )
         raise refuse(detail, "frequency", [("header", quoted(last))])
     return None
@@ -159,7 +163,7 @@ def named(names: Sequence[str], name: str) -> int:
     """Position of the column with exactly this name."""
     if name in names:
         return list(names).index(name)
-    detail = f"there is no column {quoted(name)} to use; the columns are {listed(names)}"
+    detail = f"there is no column {quoted(name)}; the columns are {listed(names)}"
     raise refuse(detail, "no_such_column", [(quoted(name), "not in the header")])
 
 
@@ -175,7 +179,7 @@ def _id_column(lower: Sequence[str], free: Sequence[int]) -> tuple[int | None, s
 
 
 def _is_index(lower: Sequence[str], i: int) -> bool:
-    """Whether pandas or R wrote the column: the row names, mostly mere numbers."""
+    """Whether it is an index column written by pandas or R."""
     return lower[i] in ("unnamed: 0", "__index_level_0__") or (i == 0 and lower[i] in ("", "index"))
 
 
@@ -185,8 +189,9 @@ def _rows(
     wanted = {"models_as_rows": "model", "models_as_columns": "example", None: None}[options.orientation]
     if ids is not None and kind and wanted and kind != wanted:
         detail = (
-            f"the column {quoted(names[ids])} says that rows are {kind}s, and orientation="
-            f"{options.orientation} that they are {wanted}s; send the other orientation or rename the column"
+            f"the name of the column {quoted(names[ids])} says that rows are {kind}s, but orientation="
+            f"{options.orientation} says that they are {wanted}s; send the other orientation or rename the "
+            "column"
         )
         raise refuse(detail, "orientation", [("header", quoted(names[ids]))])
     if (wanted or kind) == "model":
@@ -194,7 +199,7 @@ def _rows(
     if (wanted or kind) == "example":
         return "example"
     detail = (
-        f"nothing says whether the rows are models or examples (the columns are {listed(names)})"
+        f"it is unclear whether the rows are models or examples (the columns are {listed(names)})"
         "; send orientation=models_as_rows or orientation=models_as_columns"
     )
     raise refuse(detail, "orientation", [("header", listed(names))])

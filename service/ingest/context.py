@@ -1,4 +1,4 @@
-"""What a reader is given beside its file."""
+"""The context in which a reader reads its file."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from service.ingest.source import File
 
 @dataclass
 class Context:
-    """The caller's choices, the limits, every file of the upload, and what to tell the caller.
+    """The caller's options, the limits, all files of the upload, and the warnings so far.
 
     Attributes
     ----------
     tasks : list of str
-        Tasks the logs are of, wanted or not, for the refusal when none is.
+        All tasks in the logs, to list them if the caller asked for a task that is not among them.
     """
 
     options: Options
@@ -32,27 +32,29 @@ class Context:
     _counts: dict[str, int] = field(default_factory=dict)
 
     def in_same_folder(self, file: File) -> Sequence[File]:
-        """All files in the same folder, this one too."""
+        """All files in the same folder, including this one."""
         return self._folders[posixpath.dirname(file.name)]
 
     def sibling(self, file: File, basename: str) -> File | None:
-        """The file of this name in the same folder."""
+        """The file with this name in the same folder, or None."""
         return self.files.get(posixpath.join(posixpath.dirname(file.name), basename))
 
     def warn(self, text: str, once: str | None = None) -> None:
-        """Tell the caller; of the same text, or of all with the same `once`, only the first."""
+        """Add a warning, unless there is one with the same text or the same `once`."""
         if (once or text) not in self._told:
             self._told.add(once or text)
             self.warnings.append(text)
 
     def cached(self, key: str, make: Callable[[], object]) -> object:
-        """What `make` gives, made once: for what many files share."""
+        """The value of `make()`, computed once per key: for data that several files share."""
         if key not in self._memory:
             self._memory[key] = make()
         return self._memory[key]
 
     def repeat_number(self, name: str, *, counting: bool = False) -> int:
-        """A number for a repeat: the same for the same name or, counting, the next one for it."""
+        """A number for the repeat with this name; with `counting`, each call gives the name its next
+        number.
+        """
         numbers = self._counts if counting else self._numbers
         if counting:
             numbers[name] = numbers.get(name, -1) + 1

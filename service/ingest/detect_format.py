@@ -1,4 +1,4 @@
-"""What the first bytes of a file show: binary magic, or the keys of its first JSON object."""
+"""Looks at the first bytes of a file: its magic number, or the keys of its first JSON object."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from service.ingest.source import File
 Shape = Literal["object", "array", "lines", "text", "binary"]
 PARQUET = b"PAR1"
 UNREADABLE = (pa.ArrowException, OSError, ValueError, OverflowError, TypeError)
-"""What Arrow raises on a Parquet file that is none."""
+"""What Arrow raises on a file that is not valid Parquet."""
 
 _BOM = b"\xef\xbb\xbf"
 _CONTROL = re.compile(rb"[\x01-\x08\x0e-\x1f\x7f]")
@@ -28,13 +28,13 @@ _TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[{}\[\]:]', re.DOTALL)
 
 @dataclass(frozen=True)
 class Head:
-    """The beginning of a file; formats are told by content, the name only breaks ties.
+    """The beginning of a file. Formats are recognised by content; the name only decides ties.
 
     Attributes
     ----------
     file : File
     data : bytes
-        Its first bytes, without a byte order mark.
+        The first bytes, without a byte order mark.
     """
 
     file: File
@@ -42,7 +42,7 @@ class Head:
 
     @classmethod
     def of(cls, file: File) -> Head:
-        """The head of this file."""
+        """Read the head of a file."""
         return cls(file, file.head().removeprefix(_BOM))
 
     @property
@@ -52,7 +52,7 @@ class Head:
 
     @cached_property
     def columns(self) -> frozenset[str]:
-        """Top-level column names of a Parquet file; none for other files."""
+        """Top-level column names of a Parquet file; empty for other files."""
         if not self.data.startswith(PARQUET):
             return frozenset()
         with self.file.seekable() as stream:
@@ -63,7 +63,7 @@ class Head:
 
     @cached_property
     def entries(self) -> frozenset[str]:
-        """Names in a zip archive; none for other files."""
+        """Names in a zip archive; empty for other files."""
         if not self.data.startswith(ZIP):
             return frozenset()
         with self.file.seekable() as stream:
@@ -71,7 +71,7 @@ class Head:
 
     @cached_property
     def shape(self) -> Shape:
-        """A JSON object, a JSON array, JSON objects line by line, other text, or neither."""
+        """Whether it is a JSON object, a JSON array, JSON lines, other text, or none of these."""
         text = self.data.lstrip()
         if text.startswith(b"["):
             return "array"
@@ -82,7 +82,7 @@ class Head:
 
     @cached_property
     def keys(self) -> frozenset[str]:
-        """Keys of the JSON object, or of the first object in the array or lines."""
+        """Keys of the JSON object, or of the first object in an array or in JSON lines."""
         return self._scan[0]
 
     def has(self, *keys: str) -> bool:
@@ -91,7 +91,7 @@ class Head:
 
     @cached_property
     def _scan(self) -> tuple[frozenset[str], bool]:
-        """The first object's keys, and whether another object follows it on the top level."""
+        """The first object's keys, and whether another object follows at the top level."""
         if self.data.startswith((PARQUET, ZIP)):
             return frozenset(), False
         keys: set[str] = set()

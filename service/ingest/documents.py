@@ -1,4 +1,4 @@
-"""Logs in JSON, read record by record: NaN counts as null, a key twice and bad bytes are refused."""
+"""Reads logs in JSON record by record. NaN counts as null; repeated keys and invalid bytes are refused."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 Record = dict[str, Any]
 WHOLE = 16 << 20
-"""Documents up to this size are parsed at once; larger ones are streamed."""
+"""Documents up to this size are parsed in one go; larger ones are streamed."""
 
 _SEARCHED, _EVERY = 1_000, 20
 _DEPTH = 500
@@ -34,19 +34,19 @@ _BOM = b"\xef\xbb\xbf"
 
 
 def records(file: File, limits: Limits, watched: Sequence[str] | None = None) -> Iterator[tuple[int, Record]]:
-    """The objects of a file with one JSON object a line, each with its line number.
+    """The objects of a file with one JSON object per line, each with its line number.
 
     Parameters
     ----------
     watched : sequence of str, optional
-        Keys that decide what a record means. Searching a line for a key given twice costs
-        more than parsing it, so only lines that show one of these twice are searched, and of
-        a long log only a sample, since its lines come from one writer. None searches all.
+        Keys that decide what a record means. Searching a line for repeated keys costs more than parsing
+        it. So only lines that contain one of these twice are searched, and in a long log only a sample
+        of the lines, because one writer wrote them all. None: search all lines.
 
     Raises
     ------
     InvalidUpload
-        A line is no JSON object, or holds a key twice.
+        A line is not a JSON object, or has a repeated key.
     TooLarge
         A line is longer than `limits.record`.
     """
@@ -58,7 +58,7 @@ def records(file: File, limits: Limits, watched: Sequence[str] | None = None) ->
             record = _parsed(line, f"{file.name}, line {number}")
         if type(record) is not dict:
             place = f"{file.name}, line {number}"
-            raise refuse(f"{place}: this is no JSON object", "json_line", [(place, "no object")])
+            raise refuse(f"{place}: this is not a JSON object", "json_line", [(place, "no object")])
         sampled = number <= _SEARCHED or number % _EVERY == 0
         if quoted is None or (sampled and max(map(line.count, quoted), default=0) > 1):
             strict_json.check_keys(line, record, f"{file.name}, line {number}")
@@ -66,7 +66,7 @@ def records(file: File, limits: Limits, watched: Sequence[str] | None = None) ->
 
 
 def _lines(file: File, limits: Limits) -> Iterator[tuple[int, bytes]]:
-    """The lines that hold something, each with its number."""
+    """The lines that are not blank, each with its number."""
     with file.open() as stream:
         for number, line in enumerate(iter(partial(stream.readline, limits.record + 1), b""), start=1):
             if len(line) > limits.record:
@@ -81,7 +81,7 @@ def document(file: File, limits: Limits) -> object:
     Raises
     ------
     InvalidUpload
-        It is no JSON, or an object in it holds a key twice.
+        It is not JSON, or an object in it has a repeated key.
     TooLarge
         It is larger than `limits.document`.
     """
@@ -93,7 +93,7 @@ def document(file: File, limits: Limits) -> object:
 
 
 def parse(data: bytes, name: str) -> object:
-    """The document in these bytes; NaN counts as null, a key twice is refused."""
+    """Parse a document; NaN counts as null, a repeated key is refused."""
     data = data.removeprefix(_BOM)
     value = _parsed(data, name)
     strict_json.check_keys(data, value, name)
@@ -101,12 +101,12 @@ def parse(data: bytes, name: str) -> object:
 
 
 def elements(file: File, limits: Limits, *path: str) -> Iterator[object]:
-    """The elements of a list in a document: the root, or what these keys lead to.
+    """The elements of a list in a document: of the root, or of the list at this path of keys.
 
     Raises
     ------
     InvalidUpload
-        As `document`; in a streamed document a key given twice goes unseen.
+        As `document`; in a streamed document repeated keys are not noticed.
     """
     if _is_small(file):
         value = document(file, limits)
@@ -118,7 +118,7 @@ def elements(file: File, limits: Limits, *path: str) -> Iterator[object]:
 
 
 def field(file: File, limits: Limits, key: str) -> object:
-    """One value of the document's root object, None where it has none."""
+    """One value of the document's root object; None if it is absent."""
     if _is_small(file):
         return mapping(document(file, limits)).get(key)
     with contextlib.closing(_streamed(file, key)) as values:
@@ -137,12 +137,12 @@ def _is_small(file: File) -> bool:
 
 
 def mapping(value: object) -> Record:
-    """The value if it is an object, else an empty one."""
+    """The value if it is an object, else an empty object."""
     return value if isinstance(value, dict) else {}
 
 
 def sequence(value: object) -> list[Any]:
-    """The value if it is a list, else an empty one."""
+    """The value if it is a list, else an empty list."""
     return value if isinstance(value, list) else []
 
 
@@ -151,18 +151,20 @@ def _streamed(file: File, prefix: str) -> Generator[object, None, None]:
         with file.open() as stream, io.BufferedReader(_WithoutNaN(stream), CHUNK) as clean:
             yield from ijson.items(ijson.parse(_shallow(clean, file.name)), prefix)
     except ijson.JSONError as error:
-        text = str(error).splitlines()[0] if str(error) else "it ends too early"
-        raise refuse(f"{file.name} is no JSON: {text}; mend or send it again", "json") from None
+        text = str(error).splitlines()[0] if str(error) else "the document is incomplete"
+        raise refuse(f"{file.name} is not valid JSON: {text}; correct it or send it again", "json") from None
 
 
 def _shallow(stream: IO[bytes], name: str) -> Iterable[tuple[str, object]]:
-    """Parser events, as long as they nest within reason."""
+    """Parser events; refuse a document that is nested too deeply."""
     depth = 0
     for event in ijson.basic_parse(stream, use_float=True):
         if event[0] in ("start_map", "start_array"):
             depth += 1
             if depth > _DEPTH:
-                raise refuse(f"{name} nests more than {_DEPTH} levels deep", "json")
+                raise refuse(
+                    f"{name} is nested more than {_DEPTH} levels deep; send a flatter document", "json"
+                )
         elif event[0] in ("end_map", "end_array"):
             depth -= 1
         yield event
@@ -194,7 +196,7 @@ class _WithoutNaN(io.RawIOBase):
         self._inner, self._held, self._ready = inner, b"", b""
 
     def readinto(self, buffer: WriteableBuffer, /) -> int:
-        """Fill the buffer with cleaned bytes."""
+        """Read cleaned bytes into the buffer."""
         view = memoryview(buffer).cast("B")
         while not self._ready:
             chunk = self._inner.read(CHUNK)
@@ -213,7 +215,7 @@ class _WithoutNaN(io.RawIOBase):
 
 
 def _safe(data: bytes) -> int:
-    """Where the data may be cut: not within a string, not within a word."""
+    """A position at which the data can be cut: not within a string or a word."""
     cut = 0
     for match in _SPECIAL.finditer(data):
         if match.end() == len(data):

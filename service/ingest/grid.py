@@ -1,7 +1,7 @@
-"""Blocks → a grid, in one place for all formats.
+"""Assembles blocks into a grid, for all formats.
 
-Nothing is overwritten: an answer given twice for the same model, example and repeat is an
-error that names both places. A cell is the mean over repeats; an absent one was not run.
+Nothing is overwritten: two answers for the same model, example and repeat are an error that names both
+places. A cell is the mean over repeats; an absent cell counts as not run.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _MOST_REPEATS = 65_535
 
 
 def assemble(blocks: Iterable[Block], tool: str, context: Context) -> Grid:
-    """One grid of all blocks.
+    """Assemble all blocks into one grid.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ def assemble(blocks: Iterable[Block], tool: str, context: Context) -> Grid:
     Raises
     ------
     InvalidUpload
-        An answer occurs twice, a score is out of range, or models disagree about an example.
+        An answer occurs twice, a score is out of range, or logs contradict each other about an example.
     TooLarge
         There are more models, examples or cells than the limits allow.
     """
@@ -60,14 +60,17 @@ def assemble(blocks: Iterable[Block], tool: str, context: Context) -> Grid:
 def _nothing(context: Context) -> InvalidUpload:
     if context.tasks and context.options.subtask is not None:
         tasks = listed(sorted(set(context.tasks)), 20)
-        detail = f"no log is of the task or group {quoted(context.options.subtask)}; the tasks are {tasks}"
+        detail = (
+            f"no log has the task or group {quoted(context.options.subtask)} that subtask= names; the tasks "
+            f"are {tasks}"
+        )
         return refuse(detail, "no_such_task", [("/subtask", quoted(context.options.subtask))])
-    return refuse("the upload holds no answers; send the per-example log", "no_rows")
+    return refuse("the upload holds no answers; send the log with one record per example", "no_rows")
 
 
 @dataclass(slots=True, eq=False)
 class _Part:
-    """What is kept of a block: its answers by column, as small as they go."""
+    """The answers of a block by column, in compact arrays."""
 
     source: str
     place: Place
@@ -82,7 +85,7 @@ class _Part:
 
 @dataclass(slots=True, eq=False)
 class _Columns:
-    """Every example seen, in order, with what the blocks say of it."""
+    """All examples so far, in order, with what the blocks say about them."""
 
     index: dict[str, int] = field(default_factory=dict)
     subtasks: list[str | None] = field(default_factory=list)
@@ -92,7 +95,7 @@ class _Columns:
     _last: tuple[Sequence[str], NDArray[np.int64]] = ((), np.zeros(0, dtype=np.int64))
 
     def of(self, block: Block, context: Context) -> NDArray[np.int64]:
-        """The column of each name in the block; new names become columns."""
+        """The column of each name in the block; add columns for new names."""
         if block.names is self._last[0] and block.hashes is None:
             return self._last[1]
         before, index = len(self.index), self.index
@@ -114,13 +117,13 @@ class _Columns:
         self.natives.append(None if block.native is None else block.native[i])
 
     def native(self, tool: str) -> Native | None:
-        """The tool's own ids, if it gave one for every example."""
+        """The tool's own ids, if it gave one for each example."""
         known = [name for name in self.natives if name is not None]
         return Native(tool, tuple(self.tasks), tuple(known)) if len(known) == len(self.natives) else None
 
 
 def _place(block: Block, i: int) -> str:
-    """Where the name number i stands in the block."""
+    """The place of name number i in the block."""
     if block.codes is None:
         return block.place(i)
     answers = np.flatnonzero(block.codes == i)
@@ -155,7 +158,7 @@ def _part(block: Block, columns: _Columns, context: Context) -> _Part:
 
 
 def _known(parts: dict[str, list[_Part]], grid: Grid) -> NDArray[np.bool_]:
-    """Which examples each model's logs name at all, run or not, shape (M, N)."""
+    """Which examples each model's logs name, run or not, shape (M, N)."""
     known = np.zeros(grid.values.shape, dtype=bool)
     for i, ps in enumerate(parts.values()):
         for part in ps:
@@ -168,8 +171,9 @@ def _check_size(n_models: int, n_examples: int, context: Context) -> None:
     if n_models > limits.models or n_examples > limits.examples or n_models * n_examples > limits.cells:
         raise TooLarge(
             f"the upload has at least {n_models:,} models and {n_examples:,} examples; this service accepts "
-            f"{limits.models:,} and {limits.examples:,}, and {limits.cells:,} cells; send fewer, or have"
-            " TASTETEST_MAX_MODELS, TASTETEST_MAX_EXAMPLES or TASTETEST_MAX_CELLS raised"
+            f"{limits.models:,} and {limits.examples:,}, and {limits.cells:,} cells; send fewer models or "
+            "examples, or ask the operator to raise TASTETEST_MAX_MODELS, TASTETEST_MAX_EXAMPLES or "
+            "TASTETEST_MAX_CELLS"
         )
 
 
@@ -196,14 +200,14 @@ def _grid(parts: dict[str, list[_Part]], columns: _Columns, context: Context) ->
 
 
 def _trusted(parts: Sequence[_Part], context: Context) -> bool:
-    """Whether every scored answer comes with a confidence."""
+    """Whether every scored answer has a confidence."""
     some = [p for p in parts if p.confidences is not None and np.isfinite(p.confidences).any()]
     if not some:
         return False
     gaps = [p for p in parts if p.confidences is None or np.isnan(p.confidences[p.states == SCORED]).any()]
     if gaps:
         context.warn(
-            f"the confidences are left out, since some answers have none (first in {gaps[0].source}); "
+            f"the confidences are ignored, because some answers have none (first in {gaps[0].source}); "
             "methods that need them cannot run on this matrix"
         )
     return not gaps
@@ -211,7 +215,7 @@ def _trusted(parts: Sequence[_Part], context: Context) -> bool:
 
 @dataclass(slots=True, eq=False)
 class _Row:
-    """All answers of one model, end to end."""
+    """All answers of one model, concatenated."""
 
     columns: NDArray[np.int32]
     states: NDArray[np.uint8]
@@ -221,7 +225,7 @@ class _Row:
 
     @classmethod
     def of(cls, model: str, parts: Sequence[_Part], examples: Sequence[str], trusted: bool) -> _Row:
-        """The parts joined, once it is sure that none repeats another."""
+        """Join the parts, after checking that no answer occurs twice."""
         columns = np.concatenate([part.columns for part in parts])
         repeats = np.concatenate([_or_default(part.repeats, part, 0) for part in parts])
         _check_once(model, parts, examples, columns, repeats)
@@ -236,14 +240,14 @@ class _Row:
         )
 
     def sums(self, weights: NDArray[np.generic], width: int) -> Floats:
-        """Weights of the scored answers, added up by column."""
+        """Sums by column of the weights of the scored answers."""
         scored = self.states == SCORED
         total = np.bincount(self.columns[scored], weights[scored].astype(np.float64), minlength=width)
         return total.astype(np.float64)
 
 
 def _fill(grid: Grid, i: int, row: _Row) -> None:
-    """One model's cells: means over repeats, and the best state of its answers."""
+    """Fill one model's cells: means over repeats, and the best state of its answers."""
     width = len(grid.examples)
     counts = row.sums(row.counts, width)
     some = counts > 0
@@ -264,7 +268,7 @@ def _or_default(given: NDArray[np.generic] | None, part: _Part, default: float) 
 def _check_once(
     model: str, parts: Sequence[_Part], examples: Sequence[str], columns: NDArray[np.int32], repeats: Floats
 ) -> None:
-    """Refuse two answers to one example in one repeat, naming both places."""
+    """Refuse two answers to one example in one repeat; name both places."""
     if np.bincount(columns).max(initial=0) <= 1:
         return
     order = np.lexsort((np.arange(len(columns)), repeats, columns))
@@ -278,6 +282,6 @@ def _check_once(
     name, one, two = quoted(examples[columns[order[pair]]]), a.place(i), b.place(j)
     detail = (
         f"model {quoted(model)} answers example {name} twice, with {differ}: {one} and {two} "
-        f"({again.size} such answers); keep one of them, or give each repeat its number"
+        f"({again.size} such answers); keep one of them, or number the repeats"
     )
     raise refuse(detail, "duplicate_answer", [(one, name), (two, name)])

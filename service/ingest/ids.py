@@ -1,4 +1,4 @@
-"""Ids of models and examples: strings, distinct, fit for every place they will stand in."""
+"""Checks ids of models and examples: distinct strings without control characters."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 def checked_ids(raw: Sequence[object], kind: str, place: Place, limits: Limits) -> list[str]:
-    """Ids as strings, each checked.
+    """The ids as strings, after checking each.
 
     Parameters
     ----------
@@ -22,7 +22,7 @@ def checked_ids(raw: Sequence[object], kind: str, place: Place, limits: Limits) 
         Strings or whole numbers, as the file has them.
     kind : "model" or "example"
     place : callable
-        From a position in `raw` to where that is, like "row 3".
+        Describes the place of a position in `raw`, like "row 3".
 
     Raises
     ------
@@ -44,17 +44,17 @@ def check(name: str, kind: str, place: str | Callable[[], str], limits: Limits) 
     Parameters
     ----------
     place : str or callable
-        Where it is; called only when the id is refused.
+        Its place; called only when the id is refused.
     """
     if _plain(name, limits):
         return
     place = place if isinstance(place, str) else place()
     if not name or name.isspace():
         raise refuse(
-            f"{place}: the {kind} has no name; give every {kind} one", "empty_id", [(place, "empty")]
+            f"{place}: the {kind} has no name; give every {kind} a name", "empty_id", [(place, "empty")]
         )
     if len(name) > limits.id_length:
-        detail = f"{place}: the {kind} id is {len(name)} characters long, the most is {limits.id_length}"
+        detail = f"{place}: the {kind} id is {len(name)} characters long; the limit is {limits.id_length}"
         raise refuse(detail, "long_id", [(place, quoted(name))])
     bad = None if name.isprintable() else _FORBIDDEN.search(name)
     if bad:
@@ -63,12 +63,12 @@ def check(name: str, kind: str, place: str | Callable[[], str], limits: Limits) 
 
 
 def _plain(name: str, limits: Limits) -> bool:
-    """Whether there is nothing to look at: most ids."""
+    """Whether the id needs no closer check, which is true of most ids."""
     return name.isprintable() and not name.isspace() and 0 < len(name) <= limits.id_length
 
 
 def _all_plain(names: Sequence[str], limits: Limits) -> bool:
-    """The same of all at once, without a call for each."""
+    """`_plain` for all ids at once, which is faster than a call for each."""
     longest = max(map(len, names), default=0)
     return longest <= limits.id_length and "".join(names).isprintable() and all(map(str.strip, names))
 
@@ -76,7 +76,7 @@ def _all_plain(names: Sequence[str], limits: Limits) -> bool:
 def _text(value: object, kind: str, place: str) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
-    detail = f"{place}: the {kind} id {value!r} is neither text nor a whole number; write ids as text"
+    detail = f"{place}: the {kind} id {value!r} is neither text nor a whole number; write it as text"
     raise refuse(detail, "id_type", [(place, repr(value))])
 
 
@@ -88,5 +88,5 @@ def _twice(raw: Sequence[object], ids: Sequence[str], kind: str, place: Place) -
             break
     same = type(raw[i]) is type(raw[j])
     how = "occurs twice" if same else "occurs twice once ids are text (as a number and as a string)"
-    detail = f"{kind} {quoted(name)} {how}: {place(j)} and {place(i)}; ids must be distinct"
+    detail = f"{kind} {quoted(name)} {how}: {place(j)} and {place(i)}; give each {kind} its own id"
     return refuse(detail, f"duplicate_{kind}", [(place(j), quoted(name)), (place(i), quoted(name))])

@@ -1,4 +1,4 @@
-"""A long table, one score a row → blocks, one a model."""
+"""Reads a long table (one score per row) into blocks, one per model."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Codes = NDArray[np.int64]
 
 
 class DictionaryColumn(NamedTuple):
-    """A column of text: its distinct words and each row's index into them, −1 for none."""
+    """A text column: its distinct values and each row's index into them; −1 for a missing value."""
 
     words: list[str]
     codes: Codes
@@ -36,7 +36,7 @@ class DictionaryColumnBuilder:
         self._codes = array("q")
 
     def add(self, word: str | None) -> None:
-        """The next row's word."""
+        """Append the next row's value."""
         self._codes.append(-1 if word is None else self._index.setdefault(word, len(self._index)))
 
     def done(self) -> DictionaryColumn:
@@ -45,7 +45,7 @@ class DictionaryColumnBuilder:
 
 
 def dictionary_column(column: pa.ChunkedArray) -> DictionaryColumn:
-    """The text of an Arrow column; NaN, as pandas writes a missing number, is none."""
+    """An Arrow column as text; NaN, which is how pandas writes a missing number, counts as missing."""
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()
     merged = column.unify_dictionaries()
@@ -64,23 +64,23 @@ def dictionary_column(column: pa.ChunkedArray) -> DictionaryColumn:
 def blocks(
     table: Mapping[str, DictionaryColumn], roles: LongColumns, source: str, place: Place, context: Context
 ) -> Iterator[Block]:
-    """The answers of each model.
+    """The answers of each model, as one block per model.
 
     Parameters
     ----------
     table : mapping of str to DictionaryColumn
         The columns `roles` names.
     place : callable
-        From a row to where it is.
+        Describes the place of a row.
 
     Raises
     ------
     InvalidUpload
-        A row lacks its model or example, or its score is none.
+        A row has no model or no example, or its score is not a score.
     """
     rows = _chosen_rows(table, roles, source, context)
     if not len(rows):
-        raise refuse(f"{source} has no rows with scores; add the results", "no_rows")
+        raise refuse(f"{source} has no rows with scores; add one row per answer", "no_rows")
     part = {name: DictionaryColumn(column.words, column.codes[rows]) for name, column in table.items()}
 
     def at(i: int) -> str:
@@ -124,7 +124,7 @@ def _taken(whole: Block, model: str, mine: Codes) -> Block:
 def _chosen_rows(
     table: Mapping[str, DictionaryColumn], roles: LongColumns, source: str, context: Context
 ) -> Codes:
-    """Rows of the one metric and filter wanted."""
+    """Rows of the chosen metric and filter."""
     rows = np.arange(len(table[roles.example].codes))
     options = context.options
     for kind, column, wanted in (
@@ -154,7 +154,7 @@ def _required(column: DictionaryColumn, kind: str, at: Place) -> DictionaryColum
     if empty.size:
         place = at(int(empty[0]))
         raise refuse(
-            f"{place}: the {kind} has no name; give every {kind} one", "empty_id", [(place, "empty")]
+            f"{place}: the {kind} has no name; give every {kind} a name", "empty_id", [(place, "empty")]
         )
     return column
 
@@ -162,7 +162,7 @@ def _required(column: DictionaryColumn, kind: str, at: Place) -> DictionaryColum
 def _examples(
     table: Mapping[str, DictionaryColumn], roles: LongColumns, at: Place
 ) -> tuple[list[str], Codes, list[str] | None]:
-    """Example names, with their benchmark before them when there are several; and their subtasks."""
+    """Names of the examples, prefixed by their benchmark if there are several, and their subtasks."""
     words, codes = _used(_required(table[roles.example], "example", at))
     group = None
     if roles.benchmark is not None and len(np.unique(table[roles.benchmark].codes)) > 1:
@@ -175,7 +175,7 @@ def _examples(
 
 
 def _used(column: DictionaryColumn) -> DictionaryColumn:
-    """The column without the words no row has."""
+    """The column without values that no row has."""
     used = np.bincount(column.codes, minlength=len(column.words)) > 0
     if used.all():
         return column
@@ -185,7 +185,7 @@ def _used(column: DictionaryColumn) -> DictionaryColumn:
 
 
 def _subtasks(names: list[str], codes: Codes, group: DictionaryColumn, at: Place) -> list[str]:
-    """The one subtask of each example."""
+    """The subtask of each example; refuse an example with two."""
     first = np.full(len(names), -1, dtype=np.int64)
     first[codes[::-1]] = group.codes[::-1]
     clash = np.flatnonzero(first[codes] != group.codes)
@@ -193,9 +193,10 @@ def _subtasks(names: list[str], codes: Codes, group: DictionaryColumn, at: Place
         i = int(clash[0])
         name, one, other = names[codes[i]], group.words[first[codes[i]]], group.words[group.codes[i]]
         detail = (
-            f"{at(i)}: example {quoted(name)} is in subtask {quoted(other)} here and in {quoted(one)} before"
+            f"{at(i)}: example {quoted(name)} has the subtask {quoted(other)} here and {quoted(one)} in an "
+            "earlier row"
         )
-        raise refuse(f"{detail}; an example has one subtask", "subtasks", [(at(i), quoted(other))])
+        raise refuse(f"{detail}; give each example one subtask", "subtasks", [(at(i), quoted(other))])
     return [group.words[k] if k >= 0 else "" for k in first.tolist()]
 
 
@@ -227,14 +228,14 @@ def _scores(
 
 
 def _numbers(column: DictionaryColumn, empty: float, what: str, at: Place) -> NDArray[np.float64]:
-    """Numbers of a column that is no score."""
+    """Numbers of a column that does not hold scores."""
     parsed = [_number(word) for word in column.words]
     values = np.array([*parsed, empty], dtype=np.float64)[column.codes]
     bad = np.isnan(np.array([*parsed, 0.0])[column.codes])
     if bad.any():
         i = int(np.flatnonzero(bad)[0])
         word = column.words[column.codes[i]]
-        raise refuse(f"{at(i)}: the {what} {quoted(word)} is no number", what, [(at(i), quoted(word))])
+        raise refuse(f"{at(i)}: the {what} {quoted(word)} is not a number", what, [(at(i), quoted(word))])
     return values
 
 
@@ -245,7 +246,7 @@ def _number(word: str) -> float:
 def columns_of(
     records: Iterable[tuple[int, Mapping[str, object]]], used: list[str]
 ) -> dict[str, DictionaryColumn]:
-    """The named fields of records, as text."""
+    """The named fields of records, as text columns."""
     coders = {name: DictionaryColumnBuilder() for name in used}
     for _, record in records:
         for name, coder in coders.items():

@@ -1,4 +1,4 @@
-"""Whether models answered the same examples: by id, and by content where the log hashes it."""
+"""Checks that models answered the same examples: by id, and by content hash where logs have one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from service.ingest.refusals import listed, quoted, refuse
 from service.ingest.upload import Grid
 
 FOREIGN = 0.05
-"""A model with more than this share of its examples to itself ran another benchmark."""
+"""A model of whose examples more than this share occur in no other log ran another benchmark."""
 
 
 def check_content(
@@ -23,14 +23,14 @@ def check_content(
     subtasks: Sequence[str | None],
     context: Context,
 ) -> None:
-    """Refuse a block whose examples are others than those known under the same ids.
+    """Refuse a block whose examples differ from the known examples with the same ids.
 
     Parameters
     ----------
     columns : ndarray of int64, shape (n,)
         Column of each name in the block.
     hashes, subtasks : sequence of str or None
-        What is known of each column.
+        The known hash and subtask of each column.
     """
     at = columns.tolist()
     if block.hashes is not None and context.options.unmatched == "refuse":
@@ -38,9 +38,10 @@ def check_content(
         other = [i for i, (c, h) in enumerate(pairs) if h != hashes[c] and hashes[c] is not None]
         if other:
             detail = (
-                f"{block.source}: {len(other)} of the {len(at)} examples of model {quoted(block.model)} have "
-                f"another content than the same ids before ({listed([block.names[i] for i in other])}); "
-                "it ran another version of the benchmark"
+                f"{block.source}: {len(other)} of the {len(at)} examples of model {quoted(block.model)} "
+                "differ in content from the same ids in other logs "
+                f"({listed([block.names[i] for i in other])}); it ran another version of the benchmark: "
+                "leave it out"
             )
             raise refuse(
                 detail, "other_content", [(block.place(i), quoted(block.names[i])) for i in other[:20]]
@@ -49,14 +50,14 @@ def check_content(
         for i, (c, name) in enumerate(zip(at, block.subtasks, strict=True)):
             if subtasks[c] != name:
                 detail = (
-                    f"{block.place(i)}: example {quoted(block.names[i])} is in subtask {quoted(name)} here "
-                    f"and in {quoted(subtasks[c] or '')} before; an example has one subtask"
+                    f"{block.place(i)}: example {quoted(block.names[i])} has the subtask {quoted(name)} "
+                    f"here and {quoted(subtasks[c] or '')} in another log; give each example one subtask"
                 )
                 raise refuse(detail, "subtasks", [(block.place(i), quoted(name))])
 
 
 def check_versions(grid: Grid, known: NDArray[np.bool_], context: Context) -> None:
-    """Refuse a model that ran another version of the benchmark than the others.
+    """Refuse a model that ran a different version of the benchmark than the others.
 
     Parameters
     ----------
@@ -66,7 +67,8 @@ def check_versions(grid: Grid, known: NDArray[np.bool_], context: Context) -> No
     Raises
     ------
     InvalidUpload
-        More than `FOREIGN` of a model's examples are its alone, and it lacks some others have.
+        More than `FOREIGN` of a model's examples occur in no other log, and examples of the others are
+        absent from its own.
     """
     if known.all():
         return
@@ -78,9 +80,10 @@ def check_versions(grid: Grid, known: NDArray[np.bool_], context: Context) -> No
         own = [grid.examples[j] for j in np.flatnonzero(alone[i]).tolist()]
         others = [grid.examples[j] for j in np.flatnonzero(~known[i]).tolist()]
         detail = (
-            f"model {quoted(grid.models[i])} lacks {lacking[i]} examples of the others ({listed(others, 3)}) "
-            f"and has {beyond[i]} that none of them has ({listed(own, 3)}); it ran another version of the "
-            "benchmark. Leave it out, or send unmatched=keep to keep the gaps as missing cells"
+            f"model {quoted(grid.models[i])} has no results on {lacking[i]} examples of the other models "
+            f"({listed(others, 3)}) and has results on {beyond[i]} examples that no other model has "
+            f"({listed(own, 3)}), so it ran another version of the benchmark. Leave it out, or send "
+            "unmatched=keep to keep the gaps as missing cells"
         )
         raise refuse(
             detail, "other_version", [(quoted(grid.models[i]), f"lacks {lacking[i]}, beyond {beyond[i]}")]

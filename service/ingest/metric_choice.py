@@ -1,4 +1,4 @@
-"""One of several metrics or filters: the caller's choice, or the only one there is."""
+"""Chooses one of several metrics or filters: the caller's choice, or the only one."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from service.ingest.refusals import listed, refuse
 def choose_one(
     candidates: Sequence[str], wanted: Sequence[str], kind: str, place: str, hint: str = ""
 ) -> str:
-    """The candidate to use.
+    """The metric or filter to use.
 
     Parameters
     ----------
     candidates : sequence of str
-        Distinct, as the log calls them.
+        Distinct names, as in the log.
     wanted : sequence of str
-        What the caller asked for, in order of preference.
+        Names that the caller asked for, in order of preference.
     kind : "metric" or "filter"
     place : str
-        Where they are, for the refusal.
+        Their place, for the refusal.
     hint : str
-        What speaks for one of them.
+        Advice on which one to choose, for the refusal.
 
     Raises
     ------
     InvalidUpload
-        There are several and none is wanted, or none of those wanted is there.
+        There are several and the caller chose none, or the caller's choice is not among them.
     """
     for name in wanted:
         if name in candidates:
@@ -35,7 +35,7 @@ def choose_one(
     if len(candidates) == 1 and not wanted:
         return candidates[0]
     if not candidates:
-        raise refuse(f"{place} has no {kind} with one score an example", f"no_{kind}", [(place, "none")])
+        raise refuse(f"{place} has no {kind} with one score per example", f"no_{kind}", [(place, "none")])
     if wanted:
         detail = f"{place} has no {kind} {listed(wanted)}; it has {listed(candidates, 20)}"
     else:

@@ -1,4 +1,4 @@
-"""What a model and an example are called where the log itself does not say."""
+"""Names models and examples where a log does not name them."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ _SHORT = 120
 
 
 def model(file: File, context: Context, stated: object = None, stem: str | None = None) -> str:
-    """The model a file is about.
+    """The name of the model that a file is about.
 
     Parameters
     ----------
     told : object
-        What the file or one beside it says; used when it is a text.
+        The name in this file or in another file of its folder; used if it is text.
     stem : str, optional
-        The part of the file's name that names the model, for tools that put it there.
+        The model's name as part of the file's name, for tools that put it there.
 
     Raises
     ------
     InvalidUpload
-        Nothing names it.
+        The model's name cannot be found.
     """
     if isinstance(stated, str) and stated.strip():
         return stated
@@ -41,14 +41,14 @@ def model(file: File, context: Context, stated: object = None, stem: str | None 
         )
         return folder
     detail = (
-        f"nothing names the model of {file.name}; send model=, or upload an archive in which the file lies "
-        "beside the results file that names it, or in a folder with the model's name"
+        f"nothing names the model of {file.name}; send model=, or upload an archive that also holds the "
+        "results file with the model's name in the same folder, or in which the folder has the model's name"
     )
     raise refuse(detail, "no_model", [(file.name, "no model")])
 
 
 def short(text: str) -> str:
-    """An id for an example known only by its text: the text, or its beginning and its hash."""
+    """An id for an example that has only a text: the text, or its beginning and a hash."""
     flat = " ".join(text.split())
     if len(flat) <= _SHORT:
         return flat
@@ -56,5 +56,5 @@ def short(text: str) -> str:
 
 
 def content_hash(text: str) -> str:
-    """A content hash for logs that keep the text and no hash."""
+    """A content hash of an example, for logs that hold its text but no hash."""
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()

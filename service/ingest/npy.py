@@ -1,4 +1,4 @@
-"""Arrays out of .npy bytes: the header is checked before anything is allocated, and nothing is unpickled."""
+"""Reads arrays in .npy format: checks the header before allocating memory, and never unpickles."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _HEADERS = {(1, 0): npy_format.read_array_header_1_0, (2, 0): npy_format.read_ar
 
 
 def load(data: bytes, name: str) -> NDArray[np.generic]:
-    """The array in these bytes.
+    """Parse an array.
 
     Raises
     ------
     InvalidUpload
-        It is no plain array, or holds Python objects.
+        It is not a plain array, or holds Python objects.
     TooLarge
         Its header claims more than its bytes hold.
     """
@@ -37,15 +37,19 @@ def load(data: bytes, name: str) -> NDArray[np.generic]:
         array: Array = np.load(stream, allow_pickle=False)
     except Problem:
         raise
-    except Exception as error:  # The header is Python text, and a spoiled one raises anything.
-        raise refuse(f"{name} is no array NumPy can read ({error}); save it with numpy.save", "npy") from None
+    except (
+        Exception
+    ) as error:  # The header is a Python literal; parsing an invalid one can raise any exception.
+        raise refuse(
+            f"{name} is not an array that NumPy can read ({error}); save it with numpy.save", "npy"
+        ) from None
     return array
 
 
 def _check(shape: tuple[int, ...], dtype: np.dtype[np.generic], size: int, name: str) -> None:
     if dtype.hasobject:
         detail = (
-            f"{name} holds Python objects, which only unpickling could read, and this service never unpickles"
+            f"{name} holds Python objects, which need unpickling, and this service never unpickles"
             "; save ids as text (dtype str) and scores as numbers"
         )
         raise refuse(detail, "object_array", [(name, f"dtype {dtype}")])
@@ -54,7 +58,10 @@ def _check(shape: tuple[int, ...], dtype: np.dtype[np.generic], size: int, name:
             f"{name} has dtype {dtype}; use numbers, booleans or text", "npy", [(name, f"dtype {dtype}")]
         )
     if math.prod(shape) * dtype.itemsize > size:
-        raise TooLarge(f"{name} claims the shape {shape}, more than its {size:,} bytes hold")
+        raise TooLarge(
+            f"{name} has the shape {shape} in its header, which needs more than its {size:,} bytes; send "
+            "the whole file"
+        )
 
 
 def texts(array: NDArray[np.generic], name: str) -> list[object]:
@@ -77,16 +84,18 @@ def texts(array: NDArray[np.generic], name: str) -> list[object]:
 
 
 def _check_characters(array: Array, name: str) -> None:
-    """NumPy takes any 32 bits for a character; Python does not."""
+    """Refuse text with invalid characters: NumPy accepts any 32 bits as a character, Python does not."""
     native = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
     if native.size and native.itemsize and native.view(np.uint32).max() > sys.maxunicode:
         raise refuse(
-            f"{name} holds text that is no Unicode; save it again", "encoding", [(name, "no Unicode")]
+            f"{name} holds text that is not Unicode; save it again as dtype str",
+            "encoding",
+            [(name, "no Unicode")],
         )
 
 
 def without_nan(raw: NDArray[np.generic]) -> tuple[NDArray[np.generic], NDArray[np.bool_] | None]:
-    """NaN in an array is how NumPy marks a missing cell."""
+    """Scores and missing cells of an array, in which NaN marks a missing cell."""
     if raw.dtype.kind != "f":
         return raw, None
     gone = np.isnan(raw)

@@ -1,4 +1,4 @@
-"""What the caller may say about an upload, and what this service accepts."""
+"""The caller's options for an upload, and the limits of this service."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Word = TypeVar("Word", bound=str)
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """Raw values from `worst` to `best` become 0 to 1; worst > best when higher is worse."""
+    """Maps raw values from `worst` to `best` onto 0 to 1; worst > best when higher is worse."""
 
     worst: float
     best: float
@@ -24,7 +24,7 @@ class Scale:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The caller's choices; the defaults never guess.
+    """The caller's options; by default nothing is guessed.
 
     Attributes
     ----------
@@ -33,26 +33,26 @@ class Options:
     orientation : "models_as_rows" or "models_as_columns", optional
         What the rows of a wide table or of a bare array are.
     metric, filter : tuple of str
-        In order of preference: of several a log holds, the first that each task has.
+        In order of preference: each task uses the first one that it has.
     subtask : str, optional
-        In a table the column that names each example's subtask; in logs of several
-        tasks the task or group to keep.
+        In a table, the column that names each example's subtask; in logs of several tasks, the task or
+        group to keep.
     missing : "keep", "reject" or "zero"
-        What an empty cell is: no score, an error, or a wrong answer.
+        How to treat an empty cell: as missing, as an error, or as a wrong answer.
     model : str, optional
-        Name of the model where the file holds none, or of the only one wanted.
+        Name of the model if the file holds none, or of the one model to keep.
     ignore : tuple of str
         Columns of a table that hold neither ids nor scores.
     frequency : str, optional
-        Column saying how many models each row of a table stands for.
+        Column with the number of models that each row of a table stands for.
     ids : "given" or "row_number"
-        Whether examples without ids may be named by their row.
+        "row_number" names examples without ids by their row.
     unmatched : "refuse" or "keep"
-        What to do with a model that ran other examples than the others.
+        What to do with a model that ran different examples than the others.
     scale : Scale, optional
         How raw values become fractions.
     mapping : mapping of str to float or None
-        Scores of words; None marks a missing score.
+        Score of each word; None marks a missing score.
     """
 
     format: str | None = None
@@ -71,12 +71,12 @@ class Options:
 
     @classmethod
     def parse(cls, texts: Mapping[str, str]) -> Options:
-        """Options from query or form fields; lists are separated by commas.
+        """Parse options from query or form fields; lists are comma-separated.
 
         Raises
         ------
         InvalidRequest
-            A field is unknown or its value is; every such field is named.
+            A field or its value is unknown; every such field is named.
         """
         values: dict[str, Any] = {}
         faults: list[FieldError] = []
@@ -92,7 +92,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The largest upload accepted, after every expansion."""
+    """Limits on an upload, after decompression."""
 
     bytes: int = 2 << 30
     files: int = 50_000

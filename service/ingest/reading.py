@@ -1,4 +1,4 @@
-"""From what was sent to an upload: unpack, recognise, read, assemble, finish."""
+"""Reads an upload: unpack the files, recognise the format, read, assemble, finish."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def read(data: BinaryIO, *, filename: str | None, options: Options, limits: Limi
     ----------
     data : binary stream, seekable
     filename : str, optional
-        As the caller calls it; used in messages and where only a path names the model.
+        The caller's name for it; used in messages, and to name the model if nothing else does.
 
     Raises
     ------
     InvalidUpload, UnsupportedMedia, TooLarge, InvalidRequest
-        Each names the place and the mend.
+        Each names the place and how to fix it.
     """
     return read_files([(filename or "upload", data)], options=options, limits=limits)
 
@@ -61,14 +61,16 @@ def _blocks(form: registry.UploadFormat, files: Sequence[File], context: Context
         found = form.read(file, context)
         if isinstance(found, Grid):
             if found.embeddings is not None:
-                context.warn(f"{file.name}: the embeddings are left out; send them with the whole matrix")
+                context.warn(
+                    f"{file.name}: the embeddings are ignored; send them in an upload of the whole matrix"
+                )
             yield from blocks_of(found, file.name)
         else:
             yield from found
 
 
 def _name(grid: Grid, model: str) -> None:
-    """Keep the one model the caller names, by its own name or as the only one there is."""
+    """Keep the model that the caller names, by its name or because it is the only one."""
     if len(grid.models) == 1:
         (found,) = grid.models
         if found != model:

@@ -1,4 +1,4 @@
-"""What every log comes to: blocks of answers, each of one model from one place."""
+"""The common form of all logs: blocks of answers, each of one model from one file."""
 
 from __future__ import annotations
 
@@ -16,47 +16,47 @@ Place = Callable[[int], str]
 
 @dataclass(slots=True, eq=False)
 class Block:
-    """Answers of one model, from one place.
+    """Answers of one model from one file.
 
     Attributes
     ----------
     model : str
     source : str
-        The file they are from; two sources never repeat each other silently.
+        The file they are from. The same answer from two files is an error.
     names : sequence of str
         Example ids; many blocks may share one such list.
     codes : ndarray of int, shape (n,), optional
-        Index into `names` of each answer; None when it is one answer a name, in order.
+        Index into `names` of each answer; None when there is one answer per name, in order.
     values : ndarray of float64, shape (n,)
-        Raw scores; NaN where there is none.
+        Raw scores; NaN where missing.
     states : ndarray of uint8, shape (n,), optional
-        Index into `STATES`; None when NaN means unscored and all else is scored.
+        Index into `STATES`; None when NaN means unscored and all others are scored.
     repeats : ndarray of int64, shape (n,), optional
         Which repeat each answer is; None when all are the first.
     counts : ndarray of int64, shape (n,), optional
-        How many answers each value already averages.
+        Number of answers that each value is the mean of.
     subtasks : sequence of str, str or None
-        Of each name in `names`, or of all.
+        Subtask of each name in `names`, or of all.
     hashes : sequence of str, optional
         Content hash of each name in `names`.
     confidences : ndarray of float64, shape (n,), optional
         Probability of the right answer; NaN where unknown.
     place : callable
-        From a position to where in the file that is.
+        Describes the place in the file of a position.
     task : str
-        What people call the task.
+        The task's name for people.
     runnable : str, optional
-        What the tool takes to run the task, for `Native`; `task` where it is None.
+        The tool's argument to run the task, for `Native`; None if it is `task`.
     native : sequence of str, optional
         The tool's own id of each name in `names`.
     reported : float, optional
-        The mean score by the tool's own account, on the scale of `values`.
+        The mean score that the tool reports, on the scale of `values`.
     total : int, optional
         Examples the tool says the task has.
     ran : int, optional
         Examples the tool says it ran.
     scaled : bool
-        Whether `values` are scores already, so that `options.scale` is not for them.
+        Whether `values` are scores already, so that `options.scale` does not apply.
     """
 
     model: str
@@ -81,7 +81,7 @@ class Block:
 
 
 def blocks_of(grid: Grid, source: str) -> list[Block]:
-    """The rows of a grid as blocks, to join those of other files."""
+    """The rows of a grid as blocks, to join them with blocks of other files."""
     blocks = []
     for i, model in enumerate(grid.models):
         states = None if grid.states is None else grid.states[i]

@@ -1,4 +1,4 @@
-"""Every format this service reads: how its bytes look, and who reads them."""
+"""All formats that this service reads, each with how to recognise and read it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ Reader = Callable[[File, Context], Grid | Iterable[Block]]
 
 @dataclass(frozen=True, slots=True)
 class UploadFormat:
-    """One format: its name in `format=`, its signature, its reader."""
+    """One format: its name in `format=`, how to recognise it, and its reader."""
 
     name: str
     matches: Callable[[Head], bool]
@@ -50,7 +50,7 @@ class UploadFormat:
 
 @dataclass(frozen=True, slots=True)
 class ExcludedFile:
-    """A file known to hold no answers: of use beside others, refused with this reason alone."""
+    """A known kind of file without answers: useful together with others, refused if sent alone."""
 
     matches: Callable[[Head], bool]
     reason: str
@@ -82,10 +82,10 @@ FORMATS: tuple[UploadFormat, ...] = (
     UploadFormat("json", json_document.matches, json_document.read),
     UploadFormat("csv", csv_table.matches, csv_table.read),
 )
-"""In order of recognition: a tool's own signature before the plain container."""
+"""In order of recognition: formats of a tool come before general containers."""
 
 CONTAINERS = frozenset({"py_irt", "npz", "npy", "parquet", "jsonl", "json", "csv"})
-"""Formats of no tool: beside a tool's logs, such files are its other output."""
+"""General formats: if there are logs of a tool too, such files are its other output."""
 
 EXCLUDED_FILES: tuple[ExcludedFile, ...] = (
     ExcludedFile(
@@ -93,14 +93,14 @@ EXCLUDED_FILES: tuple[ExcludedFile, ...] = (
         "holds lm-eval's aggregates only; send the samples_*.jsonl files that --log_samples writes",
     ),
     ExcludedFile(
-        helm.is_excluded, "is a HELM file without scores; send per_instance_stats.json, this beside it"
+        helm.is_excluded, "is a HELM file without scores; send per_instance_stats.json together with it"
     ),
     ExcludedFile(
         every_eval_ever.is_excluded,
-        "holds aggregates only; send the instance-level JSON lines, this beside them",
+        "holds aggregates only; send the instance-level JSON lines together with it",
     ),
     ExcludedFile(
-        terminal_bench.is_excluded, "holds a run's metadata only; send results.json, this beside it"
+        terminal_bench.is_excluded, "holds a run's metadata only; send results.json together with it"
     ),
     ExcludedFile(
         lighteval.is_excluded, "holds lighteval's aggregates only; send the details_*.parquet files"
@@ -127,7 +127,7 @@ def choose(context: Context) -> tuple[UploadFormat, list[File]]:
     UnsupportedMedia
         No file has a signature this service knows.
     InvalidUpload
-        The files are of several formats, or all of a kind that holds no answers.
+        The files have several formats, or no file holds answers.
     """
     heads = [(file, Head.of(file)) for file in context.files.values() if not _is_junk(file.name)]
     if context.options.format is not None:
@@ -156,7 +156,10 @@ def _the_one_format(
         raise refuse(reasons[0], "no_answers", [("", reason) for reason in reasons[:20]])
     if not found:
         names = listed([file.name for file in unknown])
-        detail = f"{names}: in no format this service knows ({', '.join(NAMES)}); convert it, or send format="
+        detail = (
+            f"{names}: the format is not one that this service reads ({', '.join(NAMES)}); convert the "
+            "file, or send format= with one of them"
+        )
         raise UnsupportedMedia(
             detail, [FieldError(file.name, "unknown_format", "not recognised") for file in unknown[:20]]
         )
@@ -172,10 +175,14 @@ def _the_one_format(
     if len(found) > 1:
         kinds = "; ".join(f"{name}: {listed([f.name for f in files], 2)}" for name, files in found.items())
         raise refuse(
-            f"the files are of several formats ({kinds}); send one format at a time, or format=", "mixed"
+            f"the files have several formats ({kinds}); send files of one format, or send format= with the "
+            "one to use",
+            "mixed",
         )
     if unknown:
-        context.warn(f"left out, in no format read here: {listed([file.name for file in unknown])}")
+        context.warn(
+            f"ignored because the format is not recognised: {listed([file.name for file in unknown])}"
+        )
     ((name, files),) = found.items()
     return _by_name(name), files
 
@@ -189,5 +196,5 @@ def _by_name(name: str) -> UploadFormat:
 
 
 def _is_junk(name: str) -> bool:
-    """What operating systems leave in archives."""
+    """Whether it is a file that operating systems add to archives."""
     return posixpath.basename(name).startswith(".") or "__MACOSX/" in name

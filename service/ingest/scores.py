@@ -1,6 +1,6 @@
-"""Raw values → scores in [0, 1], decided once a file, with every bad cell named.
+"""Converts raw values to scores in [0, 1] and names every invalid cell.
 
-A file's scores are numbers, or all true/false, or words the caller maps; never a mixture.
+The scores of a file are all numbers, all true/false, or all words that the caller maps.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from service.ingest.refusals import SHOWN, counted, quoted, refuse
 from service.ingest.upload import SCORED, UNSCORED
 
 EMPTY = ("", "NA", "null")
-"""The only texts that mean "no score"."""
+"""The only texts that mean a missing score."""
 
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _TRUTH = {"true": 1.0, "false": 0.0}
@@ -35,9 +35,9 @@ class Cells(NamedTuple):
 
 
 class Where(NamedTuple):
-    """How to name a cell of an array: its place in the file, its model and its example.
+    """Describes a cell of an array: its place in the file, its model and its example.
 
-    `hint` is what else could be wrong there.
+    `hint` is added to the refusal of a cell.
     """
 
     place: Callable[[int, int], str]
@@ -46,7 +46,7 @@ class Where(NamedTuple):
     hint: str = ""
 
     def cell(self, i: int, j: int) -> tuple[str, str]:
-        """Its place, and a phrase naming model and example."""
+        """The cell's place, and a phrase that names its model and example."""
         return self.place(i, j), f"model {quoted(self.model(i, j))}, example {quoted(self.example(i, j))}"
 
 
@@ -59,7 +59,7 @@ def from_numbers(
     ----------
     values : ndarray, shape (M, N)
     gone : ndarray of bool, shape (M, N), optional
-        Cells without a value, whatever `values` holds there.
+        Cells without a value; `values` is ignored there.
 
     Raises
     ------
@@ -93,7 +93,7 @@ def from_words(
     Raises
     ------
     InvalidUpload
-        A word is no score; the first cells that hold one are named, with the mapping to send.
+        A word is not a score; the message names the first such cells and the mapping to send.
     """
     parsed = _parse(words, options)
     bad = np.array([isinstance(p, str) for p in parsed], dtype=bool)[codes]
@@ -108,7 +108,7 @@ def from_words(
 
 
 def is_score(word: str, options: Options) -> bool:
-    """Whether the word alone could be a score or, by mapping, a missing one."""
+    """Whether the word is a score or, by the mapping, a missing score."""
     return word in options.mapping or bool(_NUMBER.fullmatch(word)) or word.lower() in _TRUTH
 
 
@@ -118,7 +118,7 @@ def is_number(word: str) -> bool:
 
 
 def text(value: object) -> str | None:
-    """A value out of JSON as the word a table would hold; None for null."""
+    """A JSON value as the text that a table would hold; None for null."""
     if value is None or isinstance(value, str):
         return value
     return orjson.dumps(value).decode()
@@ -141,7 +141,7 @@ def _scaled(values: NDArray[np.generic], scale: Scale | None) -> Scores:
 
 
 def _parse(words: Sequence[str], options: Options) -> list[float | str | None]:
-    """The value of each word: a number, None for missing, or the word itself where it is no score."""
+    """The value of each word: a number, None for missing, or the word itself if it is not a score."""
     truth = not any(_NUMBER.fullmatch(w) for w in words)
     parsed: list[float | str | None] = []
     for word in words:
@@ -163,18 +163,18 @@ def _no_score(
     places = []
     for i, j in cells[:SHOWN].tolist():
         place, whose = where.cell(i, j)
-        places.append((place, f"{quoted(words[codes[i, j]])} is no score ({whose})"))
+        places.append((place, f"{quoted(words[codes[i, j]])} is not a score ({whose})"))
     odd = [words[k] for k in np.unique(codes[bad]).tolist()]
     detail = (
         f"{places[0][0]}: {places[0][1]}; scores are numbers from 0 to 1, empty, NA or null. "
-        f"{counted(len(cells), 'cell')} of this kind. Send mapping={suggest_mapping(odd)} if that is what "
-        "you mean"
+        f"{counted(len(cells), 'cell')} like this. To read it as a score, send "
+        f"mapping={suggest_mapping(odd)}"
     )
     return refuse(detail, "not_a_score", places)
 
 
 def suggest_mapping(odd: Sequence[str]) -> str:
-    """A mapping to suggest for these words, most likely meant ones first."""
+    """A mapping to suggest for these words, the likeliest first."""
     good = {"yes", "y", "true", "correct", "c", "pass", "passed", "right", "p"}
     blank = {"nan", "n/a", "none", "-", "?", "missing", "error"}
     shown = [w for w in odd if "," not in w][:4]
@@ -199,7 +199,7 @@ def _outside(
     advice = _how_to_fix(values if gone is None else values[~gone], values[bad], scale)
     detail = (
         f"{places[0][0]}: {places[0][1]} is not between 0 and 1{'' if scale is None else ' after scaling'}. "
-        f"{counted(len(cells), 'cell')} of this kind. {advice}{where.hint}"
+        f"{counted(len(cells), 'cell')} like this. {advice}{where.hint}"
     )
     return refuse(detail, "score_out_of_range", places)
 

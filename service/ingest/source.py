@@ -1,4 +1,4 @@
-"""What an upload holds: files by name, decompressed and unpacked within bounds."""
+"""The files of an upload: decompressed and unpacked, within limits."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class File:
     Attributes
     ----------
     name : str
-        Its path as the caller or the archive calls it, with `/`, without `..`.
+        Its path in the request or the archive, with `/` and without `..`.
     open : callable
-        A fresh stream from the start, to be read forward.
+        Opens a new stream at the start of the file, to be read forward.
     direct : bool
-        Whether that stream may be read in any order at no cost.
+        Whether that stream can seek at no cost.
     """
 
     name: str
@@ -44,13 +44,13 @@ class File:
     direct: bool
 
     def head(self) -> bytes:
-        """The first bytes, enough to recognise the format by."""
+        """The first bytes, enough to recognise the format."""
         with self.open() as stream:
             return stream.read(HEAD)
 
     @contextlib.contextmanager
     def seekable(self) -> Iterator[io.BufferedReader]:
-        """A stream to jump about in."""
+        """A stream that can seek."""
         with self.open() as stream:
             if self.direct:
                 yield stream
@@ -61,14 +61,14 @@ class File:
 
 @contextlib.contextmanager
 def unpacked(uploads: Sequence[tuple[str, BinaryIO]], limits: Limits) -> Iterator[list[File]]:
-    """The files in what was sent, readable within this context.
+    """The files in an upload, readable within this context.
 
     Raises
     ------
     TooLarge
         It expands beyond `limits.bytes` or `limits.files`.
     InvalidUpload
-        It is empty, or its packing is broken.
+        It is empty, or its archive or compression is broken.
     """
     budget = Budget(limits)
     with contextlib.ExitStack() as stack:
@@ -84,14 +84,16 @@ def _check_names(found: Sequence[File]) -> None:
     seen: set[str] = set()
     for file in found:
         if file.name in seen:
-            raise refuse(f"two files are called {file.name!r}; give each its own name", "duplicate_file")
+            raise refuse(
+                f"two files have the name {file.name!r}; give each file its own name", "duplicate_file"
+            )
         seen.add(file.name)
     if not found:
         raise refuse("the archive holds no files; send one with results", "empty")
 
 
 def clean(name: str) -> str:
-    """A path fit to be shown and to take a model's name from; it is never opened."""
+    """A path that is safe to show and to take a model's name from; it is never opened."""
     readable = name.encode(errors="replace").decode()
     parts = _INVISIBLE.sub("", readable).replace("\\", "/").split("/")
     return posixpath.join(*(p for p in parts if p not in ("", ".", "..")), "").rstrip("/") or "unnamed"
@@ -115,7 +117,7 @@ def _files(
 
 
 def _plain(name: str, data: BinaryIO, budget: Budget, stack: contextlib.ExitStack) -> io.BufferedReader:
-    """The bytes as they are, or decompressed into a seekable copy."""
+    """The bytes unchanged, or decompressed into a seekable copy."""
     stream = keep_open(data)
     head = stream.peek(4)[:4]
     if not head.startswith((GZIP, ZSTD)):
@@ -141,7 +143,7 @@ def _check_beginning(name: str, head: bytes) -> None:
 
 
 def _is_one_file(archive: archives.Zip) -> bool:
-    """Whether the zip is itself a format: NPZ or an Inspect log."""
+    """Whether the zip itself is one file: NPZ or an Inspect log."""
     names = archive.entries
     return (
         "header.json" in names
@@ -155,7 +157,7 @@ def _zip_open(archive: archives.Zip, entry: str) -> archives.Open:
 
 
 def _within(archive: str, file: File) -> File:
-    """A file of one of several archives, under the archive's name."""
+    """A file of one of several archives, with the archive's name in front."""
     if file.direct:
         return file
     return File(f"{archive}/{file.name}", file.open, file.direct)

@@ -1,4 +1,4 @@
-"""JSON without surprises: no NaN, no key twice, no bad UTF-8, every error with its place."""
+"""Strict JSON: refuses NaN, repeated keys and invalid UTF-8, each with its place."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def loads(data: bytes, name: str) -> object:
     ----------
     data : bytes
     name : str
-        What to call the document in a refusal.
+        Name of the document in a refusal.
 
     Raises
     ------
     InvalidUpload
-        It is not JSON, or an object holds a key twice.
+        It is not JSON, or an object has a repeated key.
     """
     try:
         value = orjson.loads(data.removeprefix(b"\xef\xbb\xbf"))
@@ -38,7 +38,7 @@ def loads(data: bytes, name: str) -> object:
 
 
 def check_keys(data: bytes, value: object, name: str) -> None:
-    """Refuse a parsed document if an object in it held a key twice."""
+    """Refuse a parsed document if an object in it has a repeated key."""
     bare = _STRING.sub(b"", data)
     keys = len(value) if isinstance(value, dict) and bare.count(b"{") == 1 else _keys(value)
     if bare.count(b":") != keys:
@@ -46,7 +46,7 @@ def check_keys(data: bytes, value: object, name: str) -> None:
 
 
 def _keys(value: object) -> int:
-    """How many keys all objects in it have together."""
+    """Total number of keys of all objects in the value."""
     total, pending = 0, [value]
     while pending:
         item = pending.pop()
@@ -59,7 +59,7 @@ def _keys(value: object) -> int:
 
 
 def _twice(data: bytes, name: str) -> InvalidUpload:
-    """Which key occurs twice: the slow parse that sees every pair."""
+    """The key that occurs twice, found by a slower parse that sees every pair."""
     again: list[str] = []
 
     def pairs(items: list[tuple[str, object]]) -> Mapping[str, object]:
@@ -84,15 +84,15 @@ def broken(data: bytes, name: str, error: orjson.JSONDecodeError) -> InvalidUplo
     place = f"line {error.lineno}, column {error.colno}"
     after = data[max(0, error.pos - 9) : error.pos + 9]
     if re.search(rb"NaN|Infinity", after):
-        detail = f"{name}, {place}: NaN and Infinity are no JSON; write null where there is no score"
+        detail = f"{name}, {place}: NaN and Infinity are not valid JSON; write null for a missing score"
         return refuse(detail, "nan", [(place, "NaN or Infinity")])
     return refuse(
-        f"{name}, {place}: this is no JSON: {error.msg}; mend or send the file again",
+        f"{name}, {place}: this is not valid JSON: {error.msg}; correct the file or send it again",
         "json",
         [(place, error.msg)],
     )
 
 
 def dumps(value: object) -> str:
-    """A parsed value as JSON text again, for messages and word-by-word reading."""
+    """A parsed value as JSON text, for messages and for reading words."""
     return orjson.dumps(value).decode()

@@ -1,4 +1,4 @@
-"""A grid → an upload: limits, what missing cells mean, the canonical matrix, the report."""
+"""Turns a grid into an upload: checks limits, treats missing cells, builds the matrix and the report."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MOST_WARNINGS = 100
 
 
 def finish(grid: Grid, form: str, options: Options, limits: Limits) -> Upload:
-    """The upload a reader's grid amounts to.
+    """Build the upload from a reader's grid.
 
     Raises
     ------
@@ -71,25 +71,25 @@ def finish(grid: Grid, form: str, options: Options, limits: Limits) -> Upload:
 
 
 def _choices(gone: NDArray[np.bool_] | None, options: Options) -> list[str]:
-    """What the caller's options did to the scores."""
+    """Warnings on how the caller's options changed the scores."""
     told = []
     if options.scale is not None:
         ends = f"{options.scale.worst:g} to {options.scale.best:g}"
-        told.append(f"scores from {ends} are read as 0 to 1, as scale= asks")
+        told.append(f"scores from {ends} are read as 0 to 1, because of scale=")
     if gone is not None and options.missing == "zero":
-        told.append(f"{counted(int(gone.sum()), 'missing cell')} counted as wrong, as missing=zero asks")
+        told.append(f"{counted(int(gone.sum()), 'missing cell')} counted as wrong, because of missing=zero")
     return told
 
 
 def _limited(warnings: list[str]) -> tuple[str, ...]:
-    """As many warnings as anyone reads."""
+    """At most `MOST_WARNINGS` warnings."""
     if len(warnings) <= MOST_WARNINGS:
         return tuple(warnings)
     return (*warnings[:MOST_WARNINGS], f"and {len(warnings) - MOST_WARNINGS} more warnings")
 
 
 def _missing(matrix: Matrix, states: NDArray[np.uint8] | None) -> list[str]:
-    """How many cells have no score, and why, unless they count as wrong."""
+    """A warning with the number of cells without a score, and why, unless they count as wrong."""
     if matrix.missing is None or states is None:
         return []
     counts = {name: int((states == k).sum()) for k, name in enumerate(STATES) if k != SCORED}
@@ -108,8 +108,8 @@ def _check_size(grid: Grid, limits: Limits) -> None:
     ):
         if size > most:
             detail = (
-                f"the upload has {size:,} {name}, and this service accepts {most:,};"
-                f" send fewer, or have TASTETEST_MAX_{name.upper()} raised"
+                f"the upload has {size:,} {name}, but this service accepts at most {most:,}; send fewer, or "
+                f"ask the operator to raise TASTETEST_MAX_{name.upper()}"
             )
             raise TooLarge(detail, [FieldError(name, "too_many", f"{size:,}")])
     if not n_models or not n_examples:
@@ -126,7 +126,7 @@ def _refuse_missing(grid: Grid, gone: NDArray[np.bool_]) -> Exception:
     where = f"{counted(models, 'model')} and {counted(examples, 'example')}"
     detail = (
         f"{counted(len(cells), 'cell')} without a score, in {where}, first {places[0][0]}; "
-        "send missing=keep or missing=zero"
+        "send missing=keep to keep them as missing or missing=zero to count them as wrong"
     )
     return refuse(detail, "missing", places)
 

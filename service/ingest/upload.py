@@ -1,4 +1,4 @@
-"""What reading an upload yields, and the grid on its way there."""
+"""The result of reading an upload, and the grid from which it is built."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ STATES = ("scored", "errored", "unscored", "not_run")
 
 @dataclass(frozen=True, slots=True)
 class ModelReport:
-    """One model of an upload, beside what its own log claims.
+    """One model of an upload, and the mean that its own log reports.
 
     Attributes
     ----------
     scored, errored, unscored, not_run : int
-        Examples by state.
+        Number of examples in each state.
     answers : int
-        Answers the scores are means of.
+        Number of answers that the scores are means of.
     mean : float or None
         Mean score over the scored examples, or over all where the missing ones count as wrong.
     bounds : tuple of float
-        The mean over all examples if every missing answer were wrong, and if it were right.
+        The mean over all examples if every missing answer were wrong, and if every one were right.
     reported : float or None
-        The same mean by the tool's own account; None where the log has none.
+        The mean that the log reports; None if it reports none.
     """
 
     model: str
@@ -45,13 +45,13 @@ class ModelReport:
 
     @property
     def missing(self) -> int:
-        """Examples without a score, for whatever reason."""
+        """Number of examples without a score, for any reason."""
         return self.errored + self.unscored + self.not_run
 
 
 @dataclass(frozen=True, slots=True)
 class Native:
-    """How the tool that ran the examples calls them, so that it can run some again.
+    """The names by which the tool that ran the examples identifies them, so that it can run some again.
 
     Attributes
     ----------
@@ -68,19 +68,19 @@ class Native:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Upload:
-    """A matrix and what there is to say about it.
+    """A matrix, and what was found while reading it.
 
     Attributes
     ----------
     name : str or None
-        What the file itself calls the matrix.
+        Name of the matrix in the file.
     states : ndarray of uint8, shape (M, N), optional
         Index into `STATES` of each cell; None when every cell is scored.
     repeats : ndarray of uint16, shape (M, N), optional
-        Answers averaged into each cell; None when one each.
+        Number of answers averaged into each cell; None when it is 1 for each.
     native : Native, optional
     hashes : tuple of str or None, length N, optional
-        Content hash of each example where the log had one.
+        Content hash of each example, None where the log has none.
     """
 
     matrix: Matrix
@@ -96,16 +96,16 @@ class Upload:
 
 @dataclass(slots=True, eq=False)
 class Grid:
-    """Models × examples in the order they came, checked by cell but not yet canonical.
+    """Models × examples in the order of the upload, with checked cells, not yet in canonical order.
 
     Attributes
     ----------
     values : ndarray of uint8 or float64, shape (M, N)
-        Scores in [0, 1]; anything where the cell is not scored.
+        Scores in [0, 1]; undefined where the cell is not scored.
     states : ndarray of uint8, shape (M, N), optional
         Index into `STATES`; None when every cell is scored.
     reported : dict of str to float
-        Model → its mean by the tool's own account.
+        Model → the mean that its log reports.
     """
 
     models: Sequence[str]

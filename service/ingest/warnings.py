@@ -1,4 +1,4 @@
-"""A first look at a matrix: what in it may mislead whoever draws conclusions from it."""
+"""Warnings about a matrix: properties of the data that may lead to wrong conclusions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST_COMPARED = 2_000
 
 
 def warnings(matrix: Matrix, hashes: Sequence[str | None] | None) -> list[str]:
-    """Everything worth telling, one sentence each."""
+    """All warnings about a matrix, one sentence each."""
     return [
         *_constant(matrix),
         *_identical(matrix),
@@ -34,8 +34,8 @@ def _constant(matrix: Matrix) -> Iterator[str]:
     if constant.size:
         shown = listed([matrix.examples[j] for j in constant.tolist()], 3)
         yield (
-            f"examples with one and the same score for all models: {constant.size} of {len(matrix.examples)} "
-            f"({shown}); they tell no two models apart"
+            f"examples with the same score for all models: {constant.size} of {len(matrix.examples)} "
+            f"({shown}); they do not distinguish any models"
         )
 
 
@@ -44,7 +44,10 @@ def _identical(matrix: Matrix) -> Iterator[str]:
     if same:
         count = sum(len(group) - 1 for group in same)
         shown = "; ".join(" = ".join(quoted(name) for name in group[:3]) for group in same[:3])
-        yield f"models with exactly the scores of another: {count} ({shown}); are they different models?"
+        yield (
+            f"models with exactly the scores of another: {count} ({shown}); check that they are different "
+            "models"
+        )
 
 
 def _near_copies(matrix: Matrix) -> Iterator[str]:
@@ -70,9 +73,9 @@ def _mislabelled(matrix: Matrix) -> Iterator[str]:
     flagged = doubtful(matrix, item_rest(matrix)).tolist()
     if flagged:
         yield (
-            f"examples that go against the rest: {len(flagged)} (negative item–rest correlation: "
+            f"examples with a negative item–rest correlation: {len(flagged)} ("
             f"{listed([matrix.examples[j] for j in flagged])}); "
-            "better models fail them, so their labels may be wrong"
+            "better models fail them more often, so their labels may be wrong"
         )
 
 
@@ -80,7 +83,10 @@ def _repeated(matrix: Matrix, hashes: Sequence[str | None] | None) -> Iterator[s
     known = [h for h in hashes or () if h is not None]
     again = len(known) - len(set(known))
     if again:
-        yield f"examples with the content of another under another id: {again} of {len(matrix.examples)}"
+        yield (
+            f"examples with the same content as another example, under a different id: {again} of "
+            f"{len(matrix.examples)}"
+        )
 
 
 def _coverage(matrix: Matrix) -> Iterator[str]:
@@ -91,5 +97,5 @@ def _coverage(matrix: Matrix) -> Iterator[str]:
     if low:
         yield (
             f"models with scores on less than half of the examples: {listed(low)}; "
-            "comparisons with them rest on what they share"
+            "comparisons with them use only the shared examples"
         )

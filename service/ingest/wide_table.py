@@ -1,4 +1,4 @@
-"""A wide table → a grid: ids from one column, scores from the rest."""
+"""Reads a wide table into a grid: ids from one column, scores from the others."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def grid(
     table : pyarrow.Table
         Scores as uint8, float64, bool or dictionary<string>; ids and words as strings.
     names : sequence of str
-        Its header, which may hold duplicates the table's own names cannot.
+        Its header, which may hold duplicates that `table` cannot have.
     row : callable
-        From a position in the table to where that row is, like "row 3".
+        Describes the place of a row, like "row 3".
 
     Raises
     ------
     InvalidUpload
-        An id or a score is not what it must be, or a column holds no scores at all.
+        An id or a score is invalid, or a column holds no scores at all.
     """
     set_aside = {roles.ids, roles.subtask, roles.frequency, *roles.ignored}
     columns = [i for i in range(len(names)) if i not in set_aside]
@@ -67,8 +67,9 @@ def _row_ids(
     texts = _texts(table.column(roles.ids))
     if not roles.ids_certain and all(scores.in_range(text) for text in texts):
         detail = (
-            f"the first column, {quoted(names[roles.ids])}, holds scores; none names the {roles.row_kind}s"
-            f"; add a column '{roles.row_kind}' or send ids=row_number to name each by its row, from 0"
+            f"the first column, {quoted(names[roles.ids])}, holds scores, and no column names the "
+            f"{roles.row_kind}s"
+            f"; add a column '{roles.row_kind}' or send ids=row_number to name each by its row number, from 0"
         )
         raise refuse(detail, "no_ids", [("header", listed(names))])
     return ids.checked_ids(texts, roles.row_kind, row, limits)
@@ -82,13 +83,13 @@ def _subtasks(table: pa.Table, names: Sequence[str], column: int, row: RowName, 
 
 
 def _where(across: Sequence[str], down: Sequence[str], roles: WideColumns, row: RowName) -> scores.Where:
-    """Cells are indexed (column, row), as the table lies in memory."""
+    """Cells are indexed (column, row), which is the order in memory."""
     by_row, by_column = (lambda i, j: down[j]), (lambda i, j: across[i])
     return scores.Where(
         place=lambda i, j: f"{row(j)}, column {quoted(across[i])}",
         model=by_row if roles.row_kind == "model" else by_column,
         example=by_column if roles.row_kind == "model" else by_row,
-        hint="; a column that holds no scores belongs into ignore=",
+        hint="; if the column does not hold scores, name it in ignore=",
     )
 
 
@@ -127,7 +128,7 @@ def _numbers(table: pa.Table, columns: Sequence[int]) -> tuple[NDArray[np.generi
 
 
 def _whole_numbers(table: pa.Table) -> NDArray[np.uint8]:
-    """Columns of bytes as rows of an array."""
+    """Columns of bytes as the rows of an array."""
     parts = [batch.to_tensor(row_major=False).to_numpy().T for batch in table.to_batches()]
     return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
 
@@ -151,7 +152,7 @@ def _require_scores(
     across: Sequence[str],
     options: Options,
 ) -> None:
-    """Columns without a single score hold something else; name them all at once."""
+    """Refuse columns without a single score; name them all at once."""
     good = np.array([scores.is_score(w, options) for w in words], dtype=bool)
     has = np.any(good[codes] & ~gone, axis=1).tolist()
     blank = np.all(gone, axis=1).tolist()
@@ -163,7 +164,8 @@ def _require_scores(
             {words[k] for k in np.unique(codes[[not some for some in has]]).tolist()} - set(scores.EMPTY)
         )
         detail = (
-            f"columns {listed(without_scores)} hold no scores but {listed(odd, 3)}; leave them out, send "
+            f"columns {listed(without_scores)} hold words that are not scores ({listed(odd, 3)}); leave "
+            "them out, send "
             f"ignore={','.join(without_scores[:5])}, or subtask=<column> for the one that names each "
             "example's subtask"
             f"; if these words are scores, send mapping={scores.suggest_mapping(odd)}"
@@ -182,16 +184,16 @@ def _texts(column: pa.ChunkedArray) -> list[str]:
 def _forbid_row_subtasks(roles: WideColumns) -> None:
     if roles.subtask is not None:
         raise refuse(
-            "subtask= names a column, and the rows of this table are models; send it with examples as rows, "
-            "or JSON with a list of subtasks",
+            "subtask= names a column, but the rows of this table are models; send the table with examples "
+            "as rows, or JSON with a list of subtasks",
             "subtask",
         )
 
 
 def _expanded(found: Grid, table: pa.Table, roles: WideColumns, row: RowName) -> Grid:
-    """A frequency table: each row stands for as many models as its count says."""
+    """Expand a frequency table: each row becomes as many models as its count says."""
     if roles.row_kind != "model" or roles.frequency is None:
-        raise refuse("frequency= fits only a table whose rows are models", "frequency")
+        raise refuse("frequency= needs a table whose rows are models; leave it out", "frequency")
     counts = [_count(text, row(i)) for i, text in enumerate(_texts(table.column(roles.frequency)))]
     order = np.repeat(np.arange(len(counts)), counts)
     found.models = [f"{found.models[i]}#{k}" for i, n in enumerate(counts) for k in range(1, n + 1)]

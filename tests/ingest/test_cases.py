@@ -53,7 +53,7 @@ def test_b4_what_a_log_counts_reconciles_with_what_it_holds() -> None:
     results = {"total_samples": 2, "scores": [{"name": "s", "metrics": {"accuracy": {"value": 1.0}}}]}
     upload = load(inspect_log([scored(1, 1), {**scored(2, 0), "error": {"message": "x"}}], results=results))
     assert report(upload).mean == 0.5
-    assert warned(upload, "the mean here is 0.5000, by the tool's own account 1.0000")
+    assert warned(upload, "the mean of the answers is 0.5000, but the log reports 1.0000")
 
 
 def test_b5_one_good_answer_among_nine_errors_leads_no_ranking() -> None:
@@ -84,7 +84,7 @@ def test_b7_ids_on_the_wrong_documents_are_found_by_their_hashes() -> None:
         return f"{model}/samples_t_2025-01-01T00-00-00.0.jsonl", lines(records)
 
     files = dict([log("a", [(2, 2), (5, 5), (9, 9)]), log("b", [(5, 2), (2, 5), (9, 9)])])
-    refused_all(files, "2 of the 3 examples of model 'b' have another content", "'t/5', 't/2'")
+    refused_all(files, "2 of the 3 examples of model 'b' differ in content", "'t/5', 't/2'")
 
 
 def test_b8_two_filters_are_a_choice_and_different_scores_an_error() -> None:
@@ -115,7 +115,9 @@ def test_b9_duplicate_ids_name_both_positions() -> None:
 
 def test_b10_the_same_question_under_two_ids_is_told() -> None:
     records = [{"doc_id": i, "resps": [], "doc_hash": f"h{i % 5}", "acc": 1} for i in range(8)]
-    assert warned(load_all({SAMPLES: lines(records)}), "content of another under another id: 3 of 8")
+    assert warned(
+        load_all({SAMPLES: lines(records)}), "same content as another example, under a different id: 3 of 8"
+    )
 
 
 def test_b11_b12_missing_stays_missing_unless_the_caller_says_otherwise() -> None:

@@ -119,13 +119,13 @@ def test_sentinels_by_mapping() -> None:
 def test_mapping_leaves_other_numbers_exact() -> None:
     upload = load("model,q1,q2,q3\na,-1,0.123456789012,1\n", mapping="-1:missing")
     assert upload.matrix.scores.tolist() == [[0, 0.123456789012, 1]]
-    refused("model,q1,q2\na,7,1\n", "a column that holds no scores belongs into ignore=")
+    refused("model,q1,q2\na,7,1\n", "if the column does not hold scores, name it in ignore=")
 
 
 @pytest.mark.parametrize(
     ("text", "needles"),
     [
-        ("model,q1,q2\na,1\n", ["row 2 has 2 cells and the header 3"]),
+        ("model,q1,q2\na,1\n", ["row 2 has 2 cells, but the header has 3"]),
         ("model,q1,q2\na,1,0\nb,1,0,1\n", ["row 3 has 4 cells"]),
         ("model,q1,q2\na,1,0\nb,1,0\na,0,0\n", ["model 'a' occurs twice", "row 2 and row 4"]),
         ("model,q1,q1\na,1,0\n", ["example 'q1' occurs twice", "column 2 and column 3"]),
@@ -134,18 +134,18 @@ def test_mapping_leaves_other_numbers_exact() -> None:
         ("model,q1,q2\na,1,nan\n", ["score nan", "Leave the cell empty"]),
         ("model,q1,q2\na,1,NaN\n", ["score nan"]),
         ("model,q1,q2\na,1,inf\n", ["score inf"]),
-        ("model,q1,q2\na,1,yes\nb,0,1\n", ["row 2, column 'q2'", "'yes' is no score", "mapping=yes:1"]),
+        ("model,q1,q2\na,1,yes\nb,0,1\n", ["row 2, column 'q2'", "'yes' is not a score", "mapping=yes:1"]),
         ("model,q1,q2\na,1,50\n", ["scale=percent"]),
         ("model,q1,q2\na,1,9\n", ["mapping=9:missing"]),
         ("model,q1,q2\na\0,1,0\n", ["U+0000", "row 2"]),
         ("model,q1,q\0\na,1,0\n", ["U+0000"]),
         ("model,q1,\na,1,0\n", ["column 3: the example has no name"]),
         ("model,q1,q2\n,1,0\n", ["row 2: the model has no name"]),
-        ("model,q1,q2\n", ["header and no rows"]),
-        ("model,q1,q2", ["header and no rows"]),
+        ("model,q1,q2\n", ["header but no rows"]),
+        ("model,q1,q2", ["header but no rows"]),
         ('model,q1,q2\n"a,1,0\n', ["row 2 is broken"]),
         ("foo,q1,q2\na,1,0\n", ["orientation=models_as_rows or orientation=models_as_columns"]),
-        ("model,q1,where\na,1,x\nb,0,y\n", ["'where' hold no scores", "ignore=where"]),
+        ("model,q1,where\na,1,x\nb,0,y\n", ["'where' hold words that are not scores", "ignore=where"]),
     ],
 )
 def test_refusals(text: str, needles: list[str]) -> None:
@@ -169,7 +169,7 @@ def test_header_against_orientation() -> None:
 
 def test_no_id_column() -> None:
     text = "m1,m2,m3\n1,0,1\n0,0,1\n"
-    refused(text, "none names the examples", "ids=row_number", orientation="models_as_columns")
+    refused(text, "no column names the examples", "ids=row_number", orientation="models_as_columns")
     upload = load(text, orientation="models_as_columns", ids="row_number")
     assert upload.matrix.examples == ("0", "1")
     assert upload.matrix.models == ("m1", "m2", "m3")
@@ -181,7 +181,7 @@ def test_numbered_ids_under_any_name() -> None:
 
 def test_metadata_columns() -> None:
     text = "example,m1,m2,kind\nq1,1,0,easy\nq2,0,0,hard\n"
-    refused(text, "'kind' hold no scores", "subtask=<column>")
+    refused(text, "'kind' hold words that are not scores", "subtask=<column>")
     assert load(text, ignore="kind").matrix.models == ("m1", "m2")
     assert load(text, subtask="kind").matrix.subtasks == ("easy", "hard")
     refused(text, "no column 'sort'", subtask="sort")
@@ -206,8 +206,8 @@ def test_bombs_and_limits() -> None:
 
 
 def test_broken_compression() -> None:
-    refused(gzip.compress(TINY.encode())[:-9], "compressed, and broken")
-    refused(zstandard.ZstdCompressor().compress(TINY.encode())[:-3], "compressed, and broken")
+    refused(gzip.compress(TINY.encode())[:-9], "cannot be decompressed")
+    refused(zstandard.ZstdCompressor().compress(TINY.encode())[:-3], "cannot be decompressed")
 
 
 @given(st.data())

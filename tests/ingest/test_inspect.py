@@ -143,7 +143,7 @@ def test_several_scorers() -> None:
     refused(
         log(samples),
         "several metrics: 'match', 'judge/style', 'judge/facts'",
-        "'match', is Inspect's headline",
+        "'match', is the one that Inspect shows first",
     )
     assert report(load(log(samples), metric="judge/style")).mean == 0
     assert report(load(log(samples), metric="match")).mean == 1
@@ -166,7 +166,7 @@ def test_reported_accuracy() -> None:
     scores = [{"name": "match", "metrics": {"accuracy": {"value": 0.9}}}]
     upload = load(log(THREE, results={"total_samples": 3, "scores": scores}))
     assert report(upload).reported == 0.9
-    assert warned(upload, "the mean here is 0.5000, by the tool's own account 0.9000")
+    assert warned(upload, "the mean of the answers is 0.5000, but the log reports 0.9000")
 
 
 def test_two_models_in_one_upload() -> None:
@@ -250,14 +250,14 @@ def test_zstd_entries() -> None:
     assert zipfile.ZipFile(io.BytesIO(packed)).infolist()[0].compress_type == 93
     assert report(load(packed, "x.eval")).mean == 0.5
     assert report(load(zipped({"logs/x.eval": packed, "logs/readme.txt": "hi"}))).mean == 0.5
-    refused(packed.replace(packed[60:64], b"\0\0\0\0"), "broken")
+    refused(packed.replace(packed[60:64], b"\0\0\0\0"), "cannot be decompressed")
 
 
 def test_versions_and_empty_logs() -> None:
     refused(json.dumps({**head(), "version": 4, "samples": THREE}), "version 4", "reads versions 1 and 2")
-    refused(log([]), "holds no samples")
-    refused(log([{"id": 1, "scores": {}, "error": {}}]), "none of the 1 samples", "1 errored")
-    refused(zipped({"header.json": "{}", "summaries.json": "[]"}), "holds no samples")
+    refused(log([]), "holds only a summary")
+    refused(log([{"id": 1, "scores": {}, "error": {}}]), "none of the 1 samples", "1 had an error")
+    refused(zipped({"header.json": "{}", "summaries.json": "[]"}), "holds only a summary")
     refused(log([{"epoch": 1}]), "sample 1 of the log has no id")
 
 
@@ -270,4 +270,4 @@ def test_reductions_stand_in_for_samples() -> None:
     ]
     upload = load(log([], reductions=reductions))
     assert report(upload).mean == 0.5
-    assert warned(upload, "its per-sample means are read instead")
+    assert warned(upload, "its means per sample are read instead")

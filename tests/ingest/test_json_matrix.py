@@ -49,7 +49,7 @@ def test_truth_and_words() -> None:
     assert load(dump(scores=[[True, False], [False, True]])).matrix.scores.tolist() == [[1, 0], [0, 1]]
     assert load(dump(scores=[[True, None], [False, True]])).matrix.missing_cells == 1
     assert load(dump(scores=[["yes", "no"], ["no", "yes"]]), mapping="yes:1,no:0").matrix.scores.sum() == 2
-    refused(dump(scores=[[1, True], [0, 0]]), "/scores/0/1: 'true' is no score")
+    refused(dump(scores=[[1, True], [0, 0]]), "/scores/0/1: 'true' is not a score")
 
 
 def test_whole_numbers_are_ids() -> None:
@@ -64,24 +64,24 @@ def test_whole_numbers_are_ids() -> None:
         ({"models": [1.0, "x"]}, ["neither text nor a whole number"]),
         ({"models": [True, "x"]}, ["neither text"]),
         ({"models": ["a\0", "b"]}, ["U+0000", "/models/0"]),
-        ({"models": []}, ["/models must be a list with something in it"]),
+        ({"models": []}, ["/models must be a list with at least one element"]),
         ({"models": ["", "b"]}, ["/models/0: the model has no name"]),
-        ({"scores": [[1, 0]]}, ["/scores has 1 rows and there are 2 models"]),
+        ({"scores": [[1, 0]]}, ["/scores has 1 rows for 2 models"]),
         ({"scores": [[1, 0], [1]]}, ["/scores/1 (model 'a') has 1 cells"]),
         ({"scores": [[1, 0], [1, 2]]}, ["/scores/1/1", "score 2", "model 'a', example 'q1'"]),
-        ({"scores": [[1, 0], [1, "yes"]]}, ["/scores/1/1", "'yes' is no score", "mapping=yes:1"]),
-        ({"scores": [[1, 0], [1, [0]]]}, ["'[0]' is no score"]),
+        ({"scores": [[1, 0], [1, "yes"]]}, ["/scores/1/1", "'yes' is not a score", "mapping=yes:1"]),
+        ({"scores": [[1, 0], [1, [0]]]}, ["'[0]' is not a score"]),
         ({"scores": [[1, 10**30], [1, 0]]}, ["/scores/0/1"]),
-        ({"subtasks": ["x"]}, ["subtasks has 1 names and there are 2 examples"]),
+        ({"subtasks": ["x"]}, ["subtasks has 1 names for 2 examples"]),
         ({"subtasks": ["x", 3]}, ["/subtasks/1"]),
         ({"confidences": [[1, 2], [0, 0]]}, ["/confidences/0/1 is 2.0"]),
         ({"confidences": [[1, None], [0, 0]]}, ["/confidences/0/1"]),
         ({"confidences": [[1, "x"], [0, 0]]}, ["/confidences must hold rows of numbers"]),
         ({"embeddings": [[1], [2, 3]]}, ["/embeddings must hold rows of numbers"]),
-        ({"embeddings": [[1]]}, ["give one vector to each of the 2 examples"]),
+        ({"embeddings": [[1]]}, ["give one vector for each of the 2 examples"]),
         ({"embeddings": [[1e300], [1]]}, ["/embeddings/0 is not finite"]),
         ({"colour": 1}, ["unknown 'colour'"]),
-        ({"name": 3}, ["/name: 3 is no text"]),
+        ({"name": 3}, ["/name: 3 is not text"]),
         ({"items": ["a", "b"]}, ["unknown 'items'"]),
     ],
 )
@@ -96,10 +96,10 @@ def test_refusals(changes: dict[str, object], needles: list[str]) -> None:
         ('{"models": ["a"], "examples": ["q"], "scores": [[NaN]]}', ["line 1, column", "NaN and Infinity"]),
         ('{"models": ["a"], "examples": ["q"], "scores": [[-Infinity]]}', ["NaN and Infinity"]),
         ('{"models": ["a"], "examples": ["q"]}', ["lacks 'scores'"]),
-        ('{"models": ["a"], "examples": ["q"], "scores": [[1]]', ["is no JSON"]),
-        ('{"models": ["\\ud800"], "examples": ["q"], "scores": [[1]]}', ["is no JSON"]),
-        ("[" * 100_000, ["is no JSON"]),
-        ('{"a":' * 100_000, ["is no JSON"]),
+        ('{"models": ["a"], "examples": ["q"], "scores": [[1]]', ["JSON"]),
+        ('{"models": ["\\ud800"], "examples": ["q"], "scores": [[1]]}', ["JSON"]),
+        ("[" * 100_000, ["JSON"]),
+        ('{"a":' * 100_000, ["JSON"]),
     ],
 )
 def test_broken_json(text: str, needles: list[str]) -> None:
@@ -107,7 +107,7 @@ def test_broken_json(text: str, needles: list[str]) -> None:
 
 
 def test_invalid_utf8() -> None:
-    refused(b'{"models": ["\xff"], "examples": ["q"], "scores": [[1]]}', "is no JSON")
+    refused(b'{"models": ["\xff"], "examples": ["q"], "scores": [[1]]}', "is not valid JSON")
 
 
 JSON = st.recursive(

@@ -87,14 +87,16 @@ def test_several_models_and_tasks_in_one_zip() -> None:
     upload = load(zipped(files))
     assert upload.matrix.models == ("a", "b")
     assert upload.matrix.subtasks == ("t1", "t2")
-    assert warned(upload, "left out, in no format read here: 'notes/readme.md'")
+    assert warned(upload, "ignored because the format is not recognised: 'notes/readme.md'")
     assert load(zipped(files), subtask="t2").matrix.examples == ("t2/0", "t2/1")
 
 
 def test_groups_by_the_results_file() -> None:
     files = {f"m/{NAME.format('t')}": log([1, 0]), f"m/{RESULTS}": results("t")}
     assert load_all(files, subtask="all").matrix.examples == ("t/0", "t/1")
-    refused_all(files, "no log is of the task or group 'other'; the tasks are 't'", subtask="other")
+    refused_all(
+        files, "no log has the task or group 'other' that subtask= names; the tasks are 't'", subtask="other"
+    )
 
 
 def test_same_id_with_other_content_is_another_version() -> None:
@@ -102,7 +104,7 @@ def test_same_id_with_other_content_is_another_version() -> None:
         f"a/{NAME.format('t')}": log([1, 0, 1]),
         f"b/{NAME.format('t')}": lines(sample(i, 1, doc_hash=f"hash{(i + 1) % 3}") for i in range(3)),
     }
-    problem = refused_all(files, "3 of the 3 examples of model 'b' have another content", "'t/0'")
+    problem = refused_all(files, "3 of the 3 examples of model 'b' differ in content", "'t/0'")
     assert problem.faults[0].pointer.endswith("line 1")
     assert load_all(files, unmatched="keep").matrix.missing_cells == 0
 
@@ -162,13 +164,18 @@ def test_nan_is_unscored_and_reported_means_are_compared() -> None:
     files = {f"m/{NAME.format('t')}": text, f"m/{RESULTS}": results("t", **{"acc,none": 0.3333})}
     upload = load_all(files)
     assert (report(upload).scored, report(upload).unscored, report(upload).mean) == (2, 1, 0.5)
-    assert warned(upload, "the mean here is 0.5000", "account 0.3333", "counts missing answers as wrong")
+    assert warned(
+        upload,
+        "the mean of the answers is 0.5000",
+        "the log reports 0.3333",
+        "counts missing answers as wrong",
+    )
 
 
 def test_lower_is_better_needs_a_scale() -> None:
     text = log([0, 0], metrics=["word_perplexity"], word_perplexity=0.25)
     files = {f"m/{NAME.format('t')}": text, f"m/{RESULTS}": results("t")}
-    refused_all(files, "lower word_perplexity is better", "scale=1..0")
+    refused_all(files, "lower values of word_perplexity are better", "scale=1..0")
     upload = load_all(files, scale="1..0")
     assert report(upload).mean == 0.75
     assert warned(upload, "scores from 1 to 0 are read as 0 to 1")
@@ -198,18 +205,18 @@ def test_confidences() -> None:
 
 def test_broken_records() -> None:
     good = log([1, 0])
-    refused(good + '{"doc_id": 2, "doc"\n', "line 3", "no JSON", model="m", subtask="t")
-    refused(good + "[1]\n", "line 3", "no JSON object", model="m", subtask="t")
+    refused(good + '{"doc_id": 2, "doc"\n', "line 3", "not valid JSON", model="m", subtask="t")
+    refused(good + "[1]\n", "line 3", "not a JSON object", model="m", subtask="t")
     refused(good + json.dumps(sample(None, 1)), "record 3 has no doc_id", model="m", subtask="t")
-    refused(good + json.dumps(sample(2, [1])), "which is no score", model="m", subtask="t")
+    refused(good + json.dumps(sample(2, [1])), "which is not a score", model="m", subtask="t")
     refused(good + json.dumps(sample(2, 1.5)), "line 3: score 1.5", "example 't/2'", model="m", subtask="t")
-    refused(good + json.dumps(sample(2, "yes")), "no score", model="m", subtask="t")
+    refused(good + json.dumps(sample(2, "yes")), "not a score", model="m", subtask="t")
     twice = json.dumps(sample(2, 1)).replace('"acc": 1', '"acc": 1, "acc": 0')
     refused(good + twice, "line 3", "'acc' occurs twice", model="m", subtask="t")
 
 
 def test_nothing_names_the_task() -> None:
-    refused(log([1]), "nothing names the task", model="m")
+    refused(log([1]), "the task of", model="m")
     assert load(log([1]), "x.jsonl", model="m", subtask="t").matrix.examples == ("t/0",)
 
 
@@ -226,5 +233,5 @@ def test_gaps_between_models_are_cells_not_run() -> None:
 
 def test_another_benchmark_is_refused_with_counts_unless_wanted() -> None:
     files = {f"a/{NAME.format('t')}": log([1] * 10), f"b/{NAME.format('u')}": log([1] * 8)}
-    refused_all(files, "lacks", "none of them has", "unmatched=keep")
+    refused_all(files, "has no results on", "that no other model has", "unmatched=keep")
     assert load_all(files, unmatched="keep").matrix.missing_cells == 18

@@ -82,7 +82,7 @@ def test_header_that_claims_more_than_there_is() -> None:
     )
     with zipfile.ZipFile(packed := io.BytesIO(), "w") as archive:
         archive.writestr("scores.npy", out.getvalue())
-    with pytest.raises(TooLarge, match="claims the shape"):
+    with pytest.raises(TooLarge, match="has the shape"):
         load(packed.getvalue())
 
 

@@ -127,7 +127,7 @@ REFUSED: list[tuple[str, dict[str, str], type[Problem], str]] = [
     ("plain/matrix_object_pickled.npy", {}, InvalidUpload, "never unpickles"),
     ("plain/matrix_bool.npy", {}, InvalidUpload, "without names"),
     ("plain/r_frequency_table.csv", ROWS, InvalidUpload, "frequency=freq"),
-    ("plain/wide_models_as_columns_no_id.csv", COLUMNS, InvalidUpload, "none names the examples"),
+    ("plain/wide_models_as_columns_no_id.csv", COLUMNS, InvalidUpload, "no column names the examples"),
     ("plain/wide_models_as_columns_no_id.csv", {}, InvalidUpload, "orientation=models_as_rows"),
     ("plain/wide_models_as_columns_meta_columns.csv", NUMBERED, InvalidUpload, "'subtask_range', 'subset'"),
     ("plain/wide_models_as_rows_float_1to2.csv", {}, InvalidUpload, "scale=1..2"),
@@ -139,8 +139,8 @@ REFUSED: list[tuple[str, dict[str, str], type[Problem], str]] = [
     ("lm_eval/v0.4.9/results_2026-01-21T03-44-18.458309.json", {}, InvalidUpload, "aggregates only"),
     ("inspect/log_invalid.txt", {}, InvalidUpload, "unexpected end of data"),
     ("inspect/log_version_3.txt", {}, InvalidUpload, "version 4"),
-    ("inspect/log_with_nan.txt", {}, InvalidUpload, "no samples"),
-    ("inspect/data_with_llm_scoring.json", {}, InvalidUpload, "no samples"),
+    ("inspect/log_with_nan.txt", {}, InvalidUpload, "only a summary"),
+    ("inspect/data_with_llm_scoring.json", {}, InvalidUpload, "only a summary"),
     (LIGHT.format(GSM_LIGHT), {"model": "m"}, InvalidUpload, "several metrics: 'extractive_match'"),
     (LIGHT.format(CHEMISTRY), {}, InvalidUpload, "nothing names the model"),
     ("evalplus/he.jsonl", {}, InvalidUpload, "without verdicts"),
@@ -149,7 +149,7 @@ REFUSED: list[tuple[str, dict[str, str], type[Problem], str]] = [
     ("every_eval_ever/instance_level_eval.schema.json", {}, InvalidUpload, "JSON schema"),
     ("promptfoo/generated/out.csv", {}, InvalidUpload, "promptfoo's CSV"),
     ("promptfoo/generated/out.json", {}, InvalidUpload, "several metrics: 'pass', 'score', 'acc', 'fmt'"),
-    ("promptfoo/generated/promptfooconfig.yaml", {}, UnsupportedMedia, "no format this service knows"),
+    ("promptfoo/generated/promptfooconfig.yaml", {}, UnsupportedMedia, "not one that this service reads"),
 ]
 
 
@@ -197,10 +197,10 @@ def test_lm_eval_run_with_its_results_file(shared: Path) -> None:
     upload = load_all(files, metric="acc", subtask="tiny_mmlu")
     assert upload.matrix.subtasks == ("tiny_algebra", "tiny_geography")
     assert (report(upload).model, report(upload).mean, report(upload).reported) == ("6v8uqx97", 0.7, 0.7)
-    assert warned(upload, "lm-eval made up the name '6v8uqx97'")
+    assert warned(upload, "lm-eval gave the model the name '6v8uqx97'")
     whole = load_all(files, metric="acc_norm,exact_match", filter="strict-match", model="dummy")
     assert len(whole.matrix.examples) == 13
-    assert warned(whole, "confidences are left out")
+    assert warned(whole, "confidences are ignored")
 
 
 def test_lm_eval_confidences(shared: Path) -> None:
@@ -214,7 +214,7 @@ def test_lm_eval_confidences(shared: Path) -> None:
 def test_lm_eval_log_shorter_than_its_results_say(shared: Path) -> None:
     upload = load_all(folder(shared, "lm_eval/v0.4.9"))
     assert report(upload).model.startswith("RylanSchaeffer/mem_Qwen3-93M")
-    assert warned(upload, "the log says that 5000 examples ran and holds 10")
+    assert warned(upload, "the log says that 5000 examples ran, but it holds 10")
 
 
 @pytest.mark.parametrize(
@@ -265,7 +265,7 @@ def test_two_runs_of_swe_bench(shared: Path) -> None:
 def test_every_eval_ever_beside_its_aggregate(shared: Path) -> None:
     upload = load_all(folder(shared, "every_eval_ever"))
     assert report(upload).reported == 0.75
-    assert warned(upload, "the mean here is 1.0000, by the tool's own account 0.7500")
+    assert warned(upload, "the mean of the answers is 1.0000, but the log reports 0.7500")
 
 
 def test_evalplus_repeats_are_kept(shared: Path) -> None:
@@ -278,5 +278,5 @@ def test_evalplus_repeats_are_kept(shared: Path) -> None:
 def test_inspect_states_what_it_lacks(shared: Path) -> None:
     upload = imported(shared / "samples/inspect/data_intercode_ctf_local_path.json", {})
     assert report(upload).reported == pytest.approx(0.3544, abs=1e-4)
-    assert warned(upload, "79 examples ran and holds 1")
+    assert warned(upload, "79 examples ran, but it holds 1")
     assert warned(imported(shared / "samples/inspect/data_arc_qwen.json", {}), "first 3 of 2376 examples")

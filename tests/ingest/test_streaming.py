@@ -113,8 +113,8 @@ def test_one_record_larger_than_the_limit() -> None:
 
 def test_broken_and_bottomless_documents_in_a_stream() -> None:
     chunks = inspect_log(400)
-    refused(packed("log.json", [chunks[0], chunks[1][:-9]]), "is no JSON")
-    refused(packed("log.json", [chunks[0], chunks[1], b"," + b"[" * 100_000]), "nests more than")
+    refused(packed("log.json", [chunks[0], chunks[1][:-9]]), "is not valid JSON")
+    refused(packed("log.json", [chunks[0], chunks[1], b"," + b"[" * 100_000]), "is nested more than")
 
 
 def test_nan_only_outside_strings() -> None:

@@ -89,8 +89,8 @@ def test_several_score_columns() -> None:
 
 
 def test_column_names_given_twice() -> None:
-    refused("model,example,score,score\na,q,1,0\n", "the column 'score' is there 2 times")
-    refused("model,Model,example,score\na,b,q,1\n", "nothing says whether the rows")
+    refused("model,example,score,score\na,q,1,0\n", "the table has 2 columns called 'score'")
+    refused("model,Model,example,score\na,b,q,1\n", "it is unclear whether the rows")
 
 
 def test_eval_arena_counts() -> None:
@@ -119,7 +119,7 @@ def test_subtasks_and_confidences() -> None:
     rows[2] = ("b", "q1", 1, "y", 1)
     refused(
         table(rows, "model,example,score,subtask,confidence"),
-        "row 4: example 'q1' is in subtask 'y' here and in 'x'",
+        "row 4: example 'q1' has the subtask 'y' here and 'x'",
     )
     rows[2] = ("b", "q1", 1, None, 1)
     refused(table(rows, "model,example,score,subtask,confidence"), "row 4: the subtask has no name")
@@ -134,8 +134,8 @@ def test_subtasks_and_confidences() -> None:
     ("rows", "needle"),
     [
         ([("a", "q1", 2)], "row 2: score 2"),
-        ([("a", "q1", "good")], "row 2: 'good' is no score"),
-        ([("a", "q1", "nan")], "'nan' is no score"),
+        ([("a", "q1", "good")], "row 2: 'good' is not a score"),
+        ([("a", "q1", "nan")], "'nan' is not a score"),
         ([(None, "q1", 1)], "row 2: the model has no name"),
         ([("a", None, 1)], "row 2: the example has no name"),
     ],
@@ -189,12 +189,12 @@ def test_parquet_wide_types_and_embeddings() -> None:
 
 def test_parquet_refusals() -> None:
     good = parquet({"example": ["q1"], "m": [1.0]})
-    refused(good[:-8], "no Parquet file", format="parquet")
-    refused(parquet({"example": ["q1"], "m": [{"x": 1}]}), "no scores", "ignore=m")
+    refused(good[:-8], "not a Parquet file", format="parquet")
+    refused(parquet({"example": ["q1"], "m": [{"x": 1}]}), "not scores", "ignore=m")
     refused(parquet({"example": ["q1"], "m": [1.0], "embedding": [[1.0, None]]}), "not finite")
     refused(
         parquet({"example": ["q1", "q2"], "m": [1.0, 1.0], "embedding": [[1.0], [1.0, 2.0]]}),
-        "not all as long",
+        "have different lengths",
     )
     with pytest.raises(TooLarge):
         load(parquet({"example": [f"q{i}" for i in range(9)], "m": [1.0] * 9}), limits=Limits(cells=4))
@@ -218,7 +218,7 @@ def test_npy() -> None:
 
 def test_nested_json() -> None:
     text = json.dumps({"m1": {"q1": 1, "q2": True}, "m2": {"q1": 0}})
-    refused(text, "'true' is no score", orientation="models_as_rows")
+    refused(text, "'true' is not a score", orientation="models_as_rows")
     text = json.dumps({"m1": {"q1": 1, "q2": 0}, "m2": {"q1": 0}})
     refused(text, "the outer keys are 'm1', 'm2' and the inner ones 'q1', 'q2'")
     by_model = load(text, orientation="models_as_rows")
@@ -253,7 +253,9 @@ def test_decimal_comma() -> None:
 
 
 def test_lines_of_something_else() -> None:
-    refused(lines([{"prompt": "x", "answer": "y"}] * 2), "fields 'answer', 'prompt'", "which")
+    refused(
+        lines([{"prompt": "x", "answer": "y"}] * 2), "fields 'answer', 'prompt'", "model, example and score"
+    )
 
 
 @given(

@@ -70,7 +70,7 @@ def test_helm_reported_mean_and_metric_choice() -> None:
     refused_all(helm(*records), "several metrics: 'exact_match', 'quasi_exact_match'", "leaderboards use")
     upload = load_all(helm(*records, stats=stats), metric="exact_match")
     assert (report(upload).mean, report(upload).reported) == (1, 0.5)
-    assert warned(upload, "the mean here is 1.0000, by the tool's own account 0.5000")
+    assert warned(upload, "the mean of the answers is 1.0000, but the log reports 0.5000")
 
 
 def test_helm_confidences_where_every_choice_was_scored() -> None:
@@ -115,12 +115,12 @@ def test_helm_folder_as_it_is() -> None:
     }
     upload = load_all(helm(instance("id1", stat("exact_match", 1)), **beside))
     assert report(upload).mean == 1
-    assert warned(upload, "left out, in no format read here: 'run/instances.json'")
+    assert warned(upload, "ignored because the format is not recognised: 'run/instances.json'")
 
 
 def test_helm_without_a_run_name_or_model() -> None:
     record = json.dumps([instance("id1", stat("exact_match", 1))])
-    refused(record, "nothing names the run", model="m")
+    refused(record, "has no name", model="m")
     folder = "mmlu-subject=law,model=org_m"
     upload = load_all({f"{folder}/per_instance_stats.json": record})
     assert (upload.matrix.models, upload.matrix.examples) == (("org_m",), ("mmlu:subject=law/id1",))
@@ -154,7 +154,7 @@ def test_lighteval_leaderboard_folders_and_hostile_texts() -> None:
     assert upload.matrix.examples[0] == "harness_arc_25/0"
     for text in ("__import__('os')", "(" * 5000, "1+", "{'acc': 1}" * 200_000):
         broken = parquet({"full_prompt": ["p"], "metrics": [text]})
-        refused(broken, "is no Python value", model="m")
+        refused(broken, "is not a Python value", model="m")
 
 
 def test_openai_evals() -> None:
@@ -210,7 +210,7 @@ def test_evalplus_layouts() -> None:
     assert report(load(json.dumps(base), "m_eval_results.json")).mean == 1
     other = json.dumps({**new, "hash": "h2"})
     files = {"a/x_eval_results.json": json.dumps(new), "b/y_eval_results.json": other}
-    refused_all(files, "another content")
+    refused_all(files, "differ in content")
 
 
 def test_swe_bench_lists() -> None:
@@ -219,9 +219,7 @@ def test_swe_bench_lists() -> None:
     r = report(upload)
     assert (r.model, r.scored, r.not_run, r.mean) == ("20240101_agent", 2, 1, 0.5)
     assert warned(upload, "names 1 instances twice")
-    refused(
-        json.dumps({"resolved_ids": ["a"], "submitted_instances": 9}), "only the instances that were resolved"
-    )
+    refused(json.dumps({"resolved_ids": ["a"], "submitted_instances": 9}), "only the resolved instances")
 
 
 def test_swe_bench_harness_report_and_verdicts_by_instance() -> None:
@@ -296,7 +294,9 @@ def test_terminal_bench_repeats_in_one_file_or_several() -> None:
     assert cells(upload) == {("terminus+m", "t"): 1, ("terminus+m", "u"): None}
     assert (report(upload).errored, report(upload).reported) == (1, 0.25)
     assert warned(
-        upload, "the mean here is 1.0000, by the tool's own account 0.2500", "counts missing answers as wrong"
+        upload,
+        "the mean of the answers is 1.0000, but the log reports 0.2500",
+        "counts missing answers as wrong",
     )
     two = {"m/1.json": trials("r1", ("t", "t", True)), "m/2.json": trials("r2", ("t", "t", False))}
     assert list(cells(load_all(two)).values()) == [0.5]
@@ -311,10 +311,10 @@ def test_bfcl_complement() -> None:
     assert report(upload).reported == 0.5
     numbered = lines([summary, {"id": 1}, {"id": 4}])
     assert list(cells(load(numbered, "x_score.json", model="m")).values()) == [0, 1, 1, 0]
-    refused(lines([summary, {"id": "a"}]), "lists 1 failures and claims 2 of 4", model="m")
+    refused(lines([summary, {"id": "a"}]), "lists 1 failures, but its summary counts 2 of 4", model="m")
     refused(
         lines([summary, {"id": "live_0-0-0"}, {"id": "live_1-2-0"}]),
-        "ids of right answers are unknown",
+        "ids of the right answers are unknown",
         model="m",
     )
 

@@ -33,7 +33,7 @@ def test_constant_examples() -> None:
     scores = spread(np.random.default_rng(1))
     scores[:, 3], scores[:, 5] = 1, 0
     (text,) = warnings.warnings(build(scores), None)
-    assert text.startswith("examples with one and the same score for all models: 2 of 60 ('q003', 'q005')")
+    assert text.startswith("examples with the same score for all models: 2 of 60 ('q003', 'q005')")
     assert warnings.warnings(build(scores[:1]), None) == []
 
 
@@ -49,7 +49,7 @@ def test_mislabelled_examples() -> None:
     scores = spread(np.random.default_rng(1))
     scores[:, 11] = 1 - scores[:, 11]
     (text,) = warnings.warnings(build(scores), None)
-    assert text.startswith("examples that go against the rest: 1 (negative item–rest correlation: 'q011')")
+    assert text.startswith("examples with a negative item–rest correlation: 1 ('q011')")
 
 
 def test_noise_is_not_called_mislabelled() -> None:
@@ -66,5 +66,5 @@ def test_coverage_and_repeated_content() -> None:
     missing[4, :31] = True
     missing[5, :30] = True
     texts = warnings.warnings(build(scores, missing), ["h"] * 3 + [f"h{i}" for i in range(57)])
-    assert "examples with the content of another under another id: 2 of 60" in texts
+    assert "examples with the same content as another example, under a different id: 2 of 60" in texts
     assert any("less than half of the examples: 'm004';" in text for text in texts)

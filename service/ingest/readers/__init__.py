@@ -1,1 +1,1 @@
-"""One reader a format; `service.ingest.registry` lists them."""
+"""One reader per format; `service.ingest.registry` lists them."""

@@ -1,7 +1,7 @@
-"""alpaca_eval annotations: which of two outputs an annotator preferred.
+"""Reads alpaca_eval annotations: which of two outputs an annotator preferred.
 
-1 is the baseline (output_1), 2 the model (output_2), 0 and 1.5 a draw, anything between
-the weighted annotators' probability of the model plus one; null is a failed annotation.
+1 stands for the baseline (output_1), 2 for the model (output_2), 0 and 1.5 for a draw. A value between 1
+and 2 is the weighted annotators' probability of the model plus one; null is a failed annotation.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _DRAW = 0.5
 
 
 def matches(head: Head) -> bool:
-    """Pairs of outputs with a preference."""
+    """Whether the records are pairs of outputs with a preference."""
     return head.shape == "array" and head.has("preference", "instruction")
 
 
 def read(file: File, context: Context) -> Iterator[Block]:
-    """The model's share of each preference; instructions are the examples' ids.
+    """The model's share of each preference; the instructions are the ids of the examples.
 
     Raises
     ------
@@ -40,14 +40,14 @@ def read(file: File, context: Context) -> Iterator[Block]:
         instruction = record.get("instruction")
         if not isinstance(instruction, str) or not instruction.strip():
             place = f"{file.name}, record {row}"
-            raise refuse(f"{place} has no instruction", "record", [(place, "no instruction")])
+            raise refuse(f"{place} has no instruction; add it", "record", [(place, "no instruction")])
         model = names.model(file, context, record.get("generator_2") or record.get("generator"))
         annotator = str(record.get("annotator", "annotator"))
         answers = found.setdefault(annotator, {}).setdefault(model, Answers())
         answers.add(names.short(instruction), _share(number(record.get("preference"), context.options)), row)
         answers.subtasks.append(str(record.get("dataset") or "alpaca_eval"))
     if not found:
-        raise refuse(f"{file.name} holds no annotations", "no_rows")
+        raise refuse(f"{file.name} holds no annotations; send annotations.json", "no_rows")
     context.warn("preferences from 1 (baseline) to 2 (model) are read as 0 to 1, draws as 0.5")
     annotator = metric_choice.choose_one(
         list(found), context.options.filter, "filter", f"{file.name} (annotators)"

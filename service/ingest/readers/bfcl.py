@@ -1,4 +1,4 @@
-"""BFCL score files: a summary line, then only the examples that failed."""
+"""Reads BFCL score files: a summary line, then only the failed examples."""
 
 from __future__ import annotations
 
@@ -19,27 +19,32 @@ _NUMBERED = re.compile(r"(?P<prefix>.+)_(?P<number>\d+)")
 
 
 def matches(head: Head) -> bool:
-    """The summary, alone on its line."""
+    """Whether the first line is BFCL's summary."""
     return head.shape in ("lines", "object") and head.keys == {"accuracy", "correct_count", "total_count"}
 
 
 def read(file: File, context: Context) -> Iterator[Block]:
-    """One model's verdicts on one category: right is what is not listed.
+    """One model's verdicts on one category; examples that are not listed were right.
 
     Raises
     ------
     InvalidUpload
-        The ids of the right answers cannot be told, or the numbers do not add up.
+        The ids of the right answers are unknown, or the numbers do not add up.
     """
     lines = (record for _, record in documents.records(file, context.limits))
     summary = next(lines, {})
     failed = [record.get("id") for record in lines]
     total, correct = summary.get("total_count"), summary.get("correct_count")
     if not isinstance(total, int) or not isinstance(correct, int) or not 0 < total <= context.limits.examples:
-        raise refuse(f"{file.name}: total_count and correct_count must be whole numbers", "summary")
+        raise refuse(
+            f"{file.name}: total_count and correct_count must be whole numbers; send the file that BFCL "
+            "wrote",
+            "summary",
+        )
     if len(failed) != total - correct or len(set(map(str, failed))) < len(failed):
         detail = (
-            f"{file.name} lists {len(failed)} failures and claims {total - correct} of {total}; is it whole?"
+            f"{file.name} lists {len(failed)} failures, but its summary counts {total - correct} of "
+            f"{total}; send the complete file"
         )
         raise refuse(detail, "summary", [(file.name, "failures do not add up")])
     category = _category(file)
@@ -55,7 +60,7 @@ def read(file: File, context: Context) -> Iterator[Block]:
 
 
 def _ids(failed: Sequence[object], total: int, category: str, file: File) -> list[str]:
-    """All ids of a category of `total` examples, from those that failed."""
+    """All ids of a category with `total` examples, derived from the failed ones."""
     if failed and all(isinstance(name, int) for name in failed):
         candidates = [str(i) for i in range(1, total + 1)]
     else:
@@ -64,8 +69,8 @@ def _ids(failed: Sequence[object], total: int, category: str, file: File) -> lis
         candidates = [f"{next(iter(prefixes))}_{i}" for i in range(total)]
     if not {str(name) for name in failed} <= set(candidates):
         detail = (
-            f"{file.name} lists only failures, and their ids are not numbered in a row, so the ids of right "
-            "answers are unknown; send a table of all examples"
+            f"{file.name} lists only failures, and their ids are not consecutive numbers, so the ids of the "
+            "right answers are unknown; send a table of all examples"
         )
         raise refuse(detail, "no_denominator", [(file.name, "ids")])
     return candidates

@@ -1,4 +1,4 @@
-"""CSV and TSV, wide: Arrow reads the numbers; Python's csv only says where the text is broken."""
+"""Reads CSV and TSV tables. Arrow parses the numbers; Python's csv finds the place of an error."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ _BLOCK = 16 << 20
 _MOST_BLANK = 1000
 _PROSE = (".txt", ".md", ".rst", ".yaml", ".yml", ".toml", ".log", ".py", ".sh", ".html", ".xml")
 _DECIMAL = re.compile(rb'[,;\t]"?\d?\.\d')
-"""A cell that shows that whole numbers are not worth a try."""
+"""A cell that shows that the scores are not whole numbers."""
 
 _WORDS = pa.dictionary(pa.int32(), pa.string())
 
 
 class Header(NamedTuple):
-    """The first record, what separates its fields, and how many lines it and blank ones take."""
+    """The header record, its separator, and the number of lines up to its end."""
 
     names: list[str]
     separator: str
@@ -43,7 +43,9 @@ class Header(NamedTuple):
 
 
 def matches(head: Head) -> bool:
-    """Text whose first line has separators; in a file named as prose, its second as many."""
+    """Whether the first line has separators; in a file whose name suggests prose, the second must have as
+    many.
+    """
     if head.data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return True
     first, _, rest = head.data.strip().partition(b"\n")
@@ -56,7 +58,7 @@ def matches(head: Head) -> bool:
 
 
 def is_prose(name: str) -> bool:
-    """Whether a file of this name is rather written for people."""
+    """Whether the file's name suggests text for people, like a README."""
     return name.lower().endswith(_PROSE)
 
 
@@ -66,7 +68,7 @@ def read(file: File, context: Context) -> Grid | Iterable[Block]:
     Raises
     ------
     InvalidUpload
-        The text is no table, or its cells are no scores.
+        The text is not a table, or its cells are not scores.
     """
     header = _header(file, context.limits)
     roles = columns.long(header.names, context.options)
@@ -100,7 +102,7 @@ def _texts(file: File, header: Header, limits: Limits) -> pa.Table:
 
 
 def _table(file: File, header: Header, roles: WideColumns, limits: Limits) -> pa.Table:
-    """The narrowest type that holds every score: most matrices are 0 and 1."""
+    """The table, parsed as the narrowest type that holds every score; most matrices hold only 0 and 1."""
     kinds = [(pa.float64(), "."), (_WORDS, ".")]
     if header.separator == ";":
         kinds.insert(1, (pa.float64(), ","))
@@ -147,9 +149,14 @@ def _header(file: File, limits: Limits) -> Header:
         detail = f"{file.name}: row 1 is not UTF-8; save the file as UTF-8"
         raise refuse(detail, "encoding", [("row 1", "encoding")]) from None
     except csv.Error as error:
-        raise refuse(f"{file.name}: row 1 is no header: {error}", "header", [("row 1", str(error))]) from None
+        raise refuse(
+            f"{file.name}: row 1 is not a header: {error}", "header", [("row 1", str(error))]
+        ) from None
     if len(names) < 2:
-        detail = f"{file.name}: its header has one column, {listed(names)}; a table has two or more"
+        detail = (
+            f"{file.name}: its header has one column, {listed(names)}; a table needs two or more, separated "
+            "by commas, semicolons or tabs"
+        )
         raise refuse(detail, "header", [("row 1", listed(names))])
     _check_names(names, file.name, limits)
     return Header(names, separator, rows.line_num)
@@ -166,7 +173,9 @@ def _check_names(names: list[str], file: str, limits: Limits) -> None:
 
 
 def _separator(text: str) -> str:
-    """The mark that cuts the first two rows into as many cells; else the commonest in the first."""
+    """The separator that gives the first two rows the same number of cells; else the commonest in the
+    first.
+    """
     first = text.partition("\n")[0]
     widths = {}
     for mark in ",\t;":
@@ -188,13 +197,13 @@ def _lines(file: File, limits: Limits) -> Iterator[str]:
 
 
 def _explain(file: File, header: Header, limits: Limits, reason: str) -> InvalidUpload:
-    """The first row that is broken, found by reading them one by one."""
+    """Find the first broken row by reading the rows one by one."""
     number = 0
     try:
         rows = csv.reader(_lines(file, limits), delimiter=header.separator, strict=True)
         for number, row in enumerate((row for row in rows if row), start=1):
             if len(row) != len(header.names):
-                found = f"row {number} has {len(row)} cells and the header {len(header.names)}"
+                found = f"row {number} has {len(row)} cells, but the header has {len(header.names)}"
                 return refuse(f"{file.name}: {found}; make them equal", "ragged", [(f"row {number}", found)])
     except UnicodeDecodeError:
         place = f"row {number + 1}"
@@ -209,4 +218,4 @@ def _explain(file: File, header: Header, limits: Limits, reason: str) -> Invalid
 
 
 def _no_rows(file: File) -> InvalidUpload:
-    return refuse(f"{file.name} has a header and no rows; add the results", "no_rows")
+    return refuse(f"{file.name} has a header but no rows; add the results", "no_rows")

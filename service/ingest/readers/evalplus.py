@@ -1,4 +1,4 @@
-"""EvalPlus and BigCodeBench results: each task's solutions with a verdict on base and extra tests."""
+"""Reads EvalPlus and BigCodeBench results: verdicts of each task's solutions on base and extra tests."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _GOOD = "pass"
 
 
 def matches(head: Head) -> bool:
-    """A dated object with eval by task."""
+    """Whether it is an object with a date and `eval` by task."""
     return head.shape == "object" and head.has("eval", "date") and not head.has("status")
 
 
 def is_excluded(head: Head) -> bool:
-    """Problems and solutions, which hold no verdicts."""
+    """Whether it holds problems or solutions, but no verdicts."""
     return (
         head.shape in ("lines", "object")
         and head.has("task_id")
@@ -36,12 +36,12 @@ def is_excluded(head: Head) -> bool:
 
 
 def read(file: File, context: Context) -> Iterator[Block]:
-    """One model's verdicts: `plus`, base and extra tests passed, or `base` where only they ran.
+    """One model's verdicts: `plus` if base and extra tests passed, or `base` where only base tests ran.
 
     Raises
     ------
     InvalidUpload
-        A task has neither layout, or nothing names the model.
+        A task has an unknown layout, or the model's name cannot be found.
     """
     document = mapping(documents.document(file, context.limits))
     tasks = mapping(document.get("eval"))
@@ -62,7 +62,9 @@ def read(file: File, context: Context) -> Iterator[Block]:
             if isinstance(document.get("hash"), str):
                 answers.hashes.append(f"{task} of {document['hash']}")
     if not len(answers):
-        raise refuse(f"{file.name} holds no verdicts", "no_rows")
+        raise refuse(
+            f"{file.name} holds no verdicts; send the *_eval_results.json of a finished run", "no_rows"
+        )
     block = answers.block(names.model(file, context, None, _stem(file)), file.name, unit="task")
     reported = mapping(mapping(document.get("pass_at_k")).get(metric)).get("pass@1")
     block.reported = float(reported) if isinstance(reported, int | float) else None
@@ -70,13 +72,16 @@ def read(file: File, context: Context) -> Iterator[Block]:
 
 
 def _verdicts(task: str, value: object, file: File) -> list[tuple[bool, bool | None]]:
-    """Whether each solution passed the base and the extra tests; None where the latter did not run."""
+    """Whether each solution passed the base and the extra tests; None where the extra tests did not run."""
     if isinstance(value, dict) and "base" in value:
         base, plus = sequence(value["base"]), sequence(value.get("plus"))
         return [(_status(b), _status(plus[i]) if i < len(plus) else None) for i, b in enumerate(base)]
     if isinstance(value, list) and all(isinstance(item, dict) for item in value):
         return [_of(item) for item in value]
-    detail = f"{file.name}: task {task!r} has no verdicts this service knows"
+    detail = (
+        f"{file.name}: task {task!r} has no verdicts in a layout that this service reads; send the file "
+        "that EvalPlus or BigCodeBench wrote"
+    )
     raise refuse(detail, "record", [(task, "unknown layout")])
 
 

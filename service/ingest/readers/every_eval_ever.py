@@ -1,4 +1,6 @@
-"""Every Eval Ever: instance-level JSON lines, with the aggregate file beside them when there is one."""
+"""Reads Every Eval Ever: instance-level JSON lines, and the aggregate file of the same folder if there is
+one.
+"""
 
 from __future__ import annotations
 
@@ -18,17 +20,17 @@ _METRICS = ("score", "is_correct")
 
 
 def matches(head: Head) -> bool:
-    """Instance records."""
+    """Whether these are instance records."""
     return head.shape in ("lines", "object") and head.has("evaluation_id", "sample_id", "evaluation")
 
 
 def is_excluded(head: Head) -> bool:
-    """The aggregate file."""
+    """Whether it is the aggregate file."""
     return head.shape == "object" and head.has("evaluation_id", "evaluation_results")
 
 
 class _Result(NamedTuple):
-    """What the aggregate file says of one evaluation."""
+    """The aggregate file's entry for one evaluation."""
 
     reported: float | None
     lower_is_better: bool
@@ -42,7 +44,7 @@ def read(file: File, context: Context) -> Iterator[Block]:
     Raises
     ------
     InvalidUpload
-        A record lacks its fields, or its metric is better when lower.
+        A record has missing fields, or lower values of its metric are better.
     """
     found: dict[tuple[str, str], Answers] = {}
     results: dict[tuple[str, str], _Result | None] = {}
@@ -77,7 +79,9 @@ def _add(
         name for name in _METRICS if is_scalar(evaluation.get(name)) and evaluation.get(name) is not None
     ]
     if not isinstance(sample, str | int) or not candidates:
-        raise refuse(f"{place} has no sample_id or no evaluation.score", "record", [(place, "incomplete")])
+        raise refuse(
+            f"{place} has no sample_id or no evaluation.score; add both", "record", [(place, "incomplete")]
+        )
     metric = metric_choice.choose_one(candidates, context.options.metric or _METRICS, "metric", place)
     value = number(evaluation[metric], context.options)
     if metric == "score" and result is not None and context.options.scale is None:
@@ -90,11 +94,15 @@ def _add(
 
 def _fraction(value: float, result: _Result, place: str, context: Context) -> float:
     if result.lower_is_better:
-        detail = f"{place}: less of this metric is better; send scale={result.high:g}..{result.low:g}"
+        detail = (
+            f"{place}: lower values of this metric are better; send scale={result.high:g}..{result.low:g}"
+        )
         raise refuse(detail, "direction", [(place, "lower_is_better")])
     if (result.low, result.high) == (0, 1):
         return value
-    context.warn(f"scores from {result.low:g} to {result.high:g}, by the aggregate file, are read as 0 to 1")
+    context.warn(
+        f"scores from {result.low:g} to {result.high:g}, the range in the aggregate file, are read as 0 to 1"
+    )
     return (value - result.low) / (result.high - result.low)
 
 

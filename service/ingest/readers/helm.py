@@ -1,7 +1,7 @@
-"""HELM: per_instance_stats.json of a run, with run_spec.json and stats.json beside it.
+"""Reads HELM runs: per_instance_stats.json, and run_spec.json and stats.json of the same folder.
 
-An instance may come in several records, each with the statistics of one Metric; a
-perturbed instance is an example of its own; train_trial_index counts repeats.
+An instance may have several records, each with the statistics of one Metric. A perturbed instance is a
+separate example. train_trial_index counts repeats.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ _HINT = (
 
 
 def matches(head: Head) -> bool:
-    """A list of instances with their statistics."""
+    """Whether it is a list of instances with their statistics."""
     return head.shape == "array" and head.has("instance_id", "stats") and not head.has("predicted_text")
 
 
 def is_excluded(head: Head) -> bool:
-    """The other files of a run."""
+    """Whether it is another file of a run."""
     if head.shape == "array":
         stats = head.has("name", "count", "sum")
         return (stats and not head.has("instance_id")) or head.has("instance_id", "predicted_text")
@@ -55,7 +55,7 @@ def read(file: File, context: Context) -> Iterator[Block]:
     Raises
     ------
     InvalidUpload
-        The metric is for the caller to choose, or nothing names the model.
+        The caller must choose the metric, or the model's name cannot be found.
     """
     spec = _spec(file, context)
     task = _task(spec, file, context)
@@ -77,7 +77,7 @@ def read(file: File, context: Context) -> Iterator[Block]:
 
 
 class _Stats:
-    """Every metric's value of each instance, perturbation and trial."""
+    """The value of every metric for each instance, perturbation and trial."""
 
     def __init__(self, file: File) -> None:
         self.scored: dict[str, list[_Scored]] = {}
@@ -85,11 +85,11 @@ class _Stats:
         self._keys: dict[Key, int] = {}
 
     def add(self, record: Record, row: int) -> None:
-        """Take one record in."""
+        """Add one record."""
         instance, trial = record.get("instance_id"), record.get("train_trial_index")
         if not isinstance(instance, str) or not isinstance(trial, int):
             place = f"{self._file.name}, record {row}"
-            detail = f"{place} has no instance_id or train_trial_index"
+            detail = f"{place} has no instance_id or no train_trial_index; send the file that HELM wrote"
             raise refuse(detail, "record", [(place, "incomplete")])
         key = instance, _perturbation(record), trial
         self._keys.setdefault(key, row)
@@ -101,11 +101,11 @@ class _Stats:
                 self.scored.setdefault(name, []).append(_Scored(key, value, row, split))
 
     def splits(self, metric: str) -> Counter[str]:
-        """How many values each split has."""
+        """Number of values in each split."""
         return Counter(item.split for item in self.scored[metric])
 
     def answers(self, task: str, metric: str, confidences: Mapping[Key, float]) -> Answers:
-        """Every key that has a value, and those without one as unscored."""
+        """An answer for every key with a value; keys without a value are unscored."""
         answers, found = Answers(), self.scored[metric]
         done = {item.key for item in found}
         blank = [_Scored(key, math.nan, row, "") for key, row in self._keys.items() if key not in done]
@@ -125,7 +125,7 @@ class _Scored(NamedTuple):
 
 
 def _counts(stat: Record) -> bool:
-    """Whether the statistic is of the instance itself and counts anything."""
+    """Whether the statistic is a value of the instance itself."""
     name = mapping(stat.get("name"))
     worst = mapping(name.get("perturbation")).get("computed_on") == "worst"
     count, total = stat.get("count"), stat.get("sum")
@@ -152,12 +152,15 @@ def _spec(file: File, context: Context) -> Record:
 
 
 def _task(spec: Record, file: File, context: Context) -> str:
-    """The run's name without its model: what models share."""
+    """The run's name without its model, which is the same for all models."""
     name = spec.get("name")
     if not isinstance(name, str):
         name = posixpath.basename(posixpath.dirname(file.name)) or context.options.subtask
     if not name:
-        detail = f"nothing names the run of {file.name}; send it in an archive, beside its run_spec.json"
+        detail = (
+            f"the run of {file.name} has no name; send it in an archive with its run_spec.json in the same "
+            "folder"
+        )
         raise refuse(detail, "no_task", [(file.name, "no run name")])
     scenario, mark, arguments = name.partition(":" if ":" in name else "-")
     kept = [part for part in arguments.split(",") if part and not part.startswith(_MODEL_PARTS)]
@@ -170,7 +173,7 @@ def _model_in(folder: str) -> str | None:
 
 
 def _reported(metric: str, splits: Mapping[str, int], file: File, context: Context) -> float | None:
-    """The run's own means of the metric, over the splits in the file."""
+    """The run's own mean of the metric over the splits in the file."""
     stats = context.sibling(file, "stats.json")
     if stats is None:
         return None

@@ -1,4 +1,4 @@
-"""Probability of the right choice out of HELM's scenario_state.json, where each choice was scored."""
+"""Reads the probability of the right choice from HELM's scenario_state.json."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _CORRECT = "correct"
 
 
 def confidences(file: File, context: Context) -> Mapping[Key, float]:
-    """Probability of the right choice by instance, perturbation and trial.
+    """Probability of the right choice, by instance, perturbation and trial.
 
-    Empty unless the run scored every choice on its own (method multiple_choice_separate_*);
-    calibrated runs subtract each choice's log-probability without the question.
+    Empty unless the run scored every choice separately (method multiple_choice_separate_*). In
+    calibrated runs, each choice's log-probability without the question is subtracted.
     """
     state = context.sibling(file, "scenario_state.json")
     if state is None:

@@ -1,4 +1,4 @@
-"""The two containers of an Inspect log: one JSON object, or a zip of JSON files (.eval)."""
+"""Opens the two containers of an Inspect log: one JSON object, or a zip of JSON files (.eval)."""
 
 from __future__ import annotations
 
@@ -21,32 +21,32 @@ _SAMPLE = re.compile(r"samples/.+_epoch_\d+(\.json|/sample\.json)")
 
 
 def is_eval(head: Head) -> bool:
-    """Whether this is the zip of a log."""
+    """Whether it is an Inspect log in a zip."""
     return _HEADER in head.entries or _START in head.entries
 
 
 class _Parts(Protocol):
-    """Where the parts of a log lie."""
+    """Access to the parts of a log."""
 
     def header(self, key: str) -> object:
         """A field of the header."""
 
     def samples(self) -> Iterator[Record]:
-        """The samples, or summaries that hold their scores."""
+        """The samples, or summaries with their scores."""
 
     def reductions(self) -> list[Record]:
         """The means over epochs."""
 
 
 class Log:
-    """A log's header, and the way to its samples.
+    """A log's header, and access to its samples.
 
     Attributes
     ----------
     eval : dict
         The task, the model and the configuration.
     planned : set of str
-        Ids of the samples the run was to answer; empty in old logs.
+        Ids of all samples that the run planned to answer; empty in old logs.
     scorers : list of str
     """
 
@@ -54,7 +54,10 @@ class Log:
         self._parts = parts
         version = parts.header("version")
         if version is not None and version not in VERSIONS:
-            detail = f"{name} is an Inspect log of version {version}; this service reads versions 1 and 2"
+            detail = (
+                f"{name} is an Inspect log of version {version}; this service reads versions 1 and 2; "
+                "convert it with `inspect log convert`"
+            )
             raise refuse(detail, "log_version", [(name, f"version {version}")])
         self.eval = mapping(parts.header("eval"))
         self.status = str(parts.header("status") or "started")
@@ -71,18 +74,18 @@ class Log:
 
     @property
     def runnable(self) -> str:
-        """The task as `inspect eval` takes it: of a package by its name, of a file as file@task."""
+        """The task in the form that `inspect eval` takes: its name for a package, file@task for a file."""
         task, file = str(self.eval.get("task", "task")), self.eval.get("task_file")
         return f"{file}@{task}" if isinstance(file, str) and file else task
 
     @property
     def reductions(self) -> list[Record]:
-        """The means over epochs the log keeps."""
+        """The means over epochs that the log holds."""
         return self._parts.reductions()
 
     @property
     def sizes(self) -> tuple[int | None, int | None]:
-        """Examples the data set has, and those the results say ran."""
+        """Number of examples in the data set, and number that ran according to the results."""
         total = self._results.get("total_samples")
         epochs = mapping(self.eval.get("config")).get("epochs") or 1
         ran = total // epochs if isinstance(total, int) and isinstance(epochs, int) and epochs > 0 else None
@@ -108,7 +111,7 @@ def opened(file: File, limits: Limits) -> Iterator[Log]:
     Raises
     ------
     InvalidUpload
-        It is broken, or of a version this service does not read.
+        It is broken, or has a version that this service does not read.
     """
     if not is_eval(Head.of(file)):
         yield Log(_Json(file, limits), file.name)
@@ -137,13 +140,15 @@ class _Json:
 
 
 class _Eval:
-    """A zip of JSON files; a crashed run has its journal only."""
+    """A zip of JSON files; a crashed run has only its journal."""
 
     def __init__(self, archive: Zip, name: str, limits: Limits) -> None:
         self._zip, self._name, self._limits = archive, name, limits
         first = next((entry for entry in (_HEADER, _START) if entry in archive.entries), None)
         if first is None:
-            raise refuse(f"{name} has neither header nor journal; is it a whole .eval log?", "no_header")
+            raise refuse(
+                f"{name} has neither a header nor a journal; send the complete .eval log", "no_header"
+            )
         self._header = mapping(self._load(first))
 
     def header(self, key: str) -> object:
@@ -151,7 +156,7 @@ class _Eval:
         return self._header.get(key)
 
     def samples(self) -> Iterator[Record]:
-        """Summaries where they hold scores, else the samples themselves."""
+        """The summaries if they hold scores, else the samples themselves."""
         summaries = [mapping(s) for s in self._summaries()]
         if any(s.get("scores") for s in summaries):
             yield from self._once(summaries)
@@ -175,7 +180,7 @@ class _Eval:
                 yield from sequence(self._load(entry))
 
     def _once(self, summaries: list[Record]) -> Iterator[Record]:
-        """Each summary once: a resumed run may have written it again, word for word."""
+        """Each summary once: a resumed run may have written an identical copy."""
         seen: dict[tuple[str, str], object] = {}
         for summary in summaries:
             key = str(summary.get("id")), str(summary.get("epoch"))

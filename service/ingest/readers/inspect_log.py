@@ -1,7 +1,7 @@
-"""Inspect AI logs, .json and .eval: header, samples by epoch, scorers, crashed runs.
+"""Reads Inspect AI logs, .json and .eval: samples by epoch, scorers, crashed runs.
 
-A scorer's value becomes a number as Inspect's own value_to_float has it (C = 1, P = 0.5,
-I = 0), but "N", no answer, stays without a score, as do NaN and null.
+A scorer's value becomes a number as in Inspect's value_to_float (C = 1, P = 0.5, I = 0), except that "N"
+(no answer), NaN and null remain without a score.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _DONE = "success"
 
 
 def matches(head: Head) -> bool:
-    """A log as one JSON object, or the zip that .eval is."""
+    """Whether it is a log as one JSON object or as an .eval zip."""
     is_json = head.shape == "object" and head.has("status", "eval")
     return is_json or inspect_files.is_eval(head)
 
@@ -39,7 +39,7 @@ def read(file: File, context: Context) -> Iterator[Block]:
     Raises
     ------
     InvalidUpload
-        The log has no samples or is of a later version, or the scorer is for the caller to choose.
+        The log has no samples or an unknown version, or the caller must choose the scorer.
     """
     with inspect_files.opened(file, context.limits) as log:
         task = posixpath.basename(str(log.eval.get("task", "task")))
@@ -49,13 +49,14 @@ def read(file: File, context: Context) -> Iterator[Block]:
             samples.add(sample, row)
         if not len(samples) and log.reductions:
             samples.add_reductions(log.reductions)
-            context.warn(f"{file.name} holds no samples; its per-sample means are read instead")
+            context.warn(f"{file.name} holds no samples; its means per sample are read instead")
         if not len(samples):
-            detail = f"{file.name} holds no samples, only their summary; send the log with its samples"
+            detail = f"{file.name} holds only a summary; send the log with its samples"
             raise refuse(detail, "no_samples", [(file.name, "no samples")])
         if not samples.values:
             detail = (
-                f"none of the {len(samples)} samples of {file.name} has a score; {samples.errored} errored"
+                f"none of the {len(samples)} samples of {file.name} has a score, and {samples.errored} had "
+                "an error; send a log with scored samples"
             )
             raise refuse(detail, "no_scores", [(file.name, "no scores")])
         yield _block(samples, log, task, file, context)
@@ -67,7 +68,7 @@ def _block(samples: _Samples, log: Log, task: str, file: File, context: Context)
         list(samples.values), context.options.metric, "metric", place, _hint(log)
     )
     answers = samples.answers(scorer)
-    # Of a sample that never ran nobody knows the subtask.
+    # The subtask of a sample that never ran is unknown.
     for name in sorted(log.planned - set(samples.ids)) if not answers.subtasks else ():
         answers.add(f"{task}/{name}", math.nan, 0, state=NOT_RUN)
         answers.native.append(name)
@@ -85,12 +86,12 @@ def _block(samples: _Samples, log: Log, task: str, file: File, context: Context)
 
 def _hint(log: Log) -> str:
     first = next(iter(log.scorers), None)
-    return "" if first is None else f"; the first, {quoted(first)}, is Inspect's headline"
+    return "" if first is None else f"; the first, {quoted(first)}, is the one that Inspect shows first"
 
 
 @dataclass(slots=True)
 class _Seen:
-    """One sample, whatever its scores."""
+    """One sample."""
 
     id: str
     epoch: int
@@ -114,14 +115,18 @@ class _Samples:
 
     @property
     def errored(self) -> int:
-        """How many samples failed."""
+        """Number of samples that failed."""
         return sum(seen.errored for seen in self._seen)
 
     def add(self, sample: Record, row: int) -> None:
-        """Take one sample in."""
+        """Add one sample."""
         raw = sample.get("id")
         if not isinstance(raw, str | int | float) or isinstance(raw, bool):
-            raise refuse(f"sample {row} of the log has no id", "record", [(f"sample {row}", "no id")])
+            raise refuse(
+                f"sample {row} of the log has no id; send the log that Inspect wrote",
+                "record",
+                [(f"sample {row}", "no id")],
+            )
         epoch = sample.get("epoch", 1)
         seen = _Seen(
             id=str(int(raw) if isinstance(raw, float) and raw.is_integer() else raw),
@@ -137,18 +142,22 @@ class _Samples:
             self.values.setdefault(name, {})[len(self._seen) - 1] = to_number(value, self._context.options)
 
     def _subtask(self, sample: Record, row: int) -> str | None:
-        """The metadata field the caller names; naming the task itself asks for no subtasks."""
+        """The sample's subtask, from the metadata field that the caller names; none if that is the task's
+        name.
+        """
         field = self._context.options.subtask
         if field is None or field == self._task:
             return None
         value = mapping(sample.get("metadata")).get(field)
         if not isinstance(value, str | int) or value == "":
             detail = f"sample {row} has no {quoted(field)} in its metadata, which subtask= names"
-            raise refuse(f"{detail}; every example needs one", "subtasks", [(f"sample {row}", "no subtask")])
+            raise refuse(
+                f"{detail}; every example needs a subtask", "subtasks", [(f"sample {row}", "no subtask")]
+            )
         return str(value)
 
     def add_reductions(self, reductions: list[Record]) -> None:
-        """Take in the means over epochs a log keeps, one list a scorer."""
+        """Add the means over epochs that a log holds, one list per scorer."""
         for reduction in reductions:
             for row, sample in enumerate(sequence(reduction.get("samples")), start=1):
                 self.add(
@@ -156,7 +165,7 @@ class _Samples:
                 )
 
     def answers(self, scorer: str) -> Answers:
-        """The answers by one scorer; other lists of the same samples fall away."""
+        """The answers by one scorer; lists of the same samples by other scorers are ignored."""
         answers, values = Answers(), self.values[scorer]
         scored_ids = {self._seen[i].id for i in values}
         for i, seen in enumerate(self._seen):
@@ -172,7 +181,7 @@ class _Samples:
 
 
 def _scores(sample: Record) -> Iterator[tuple[str, object]]:
-    """Name and value of each score; the fields of a value that is a dict are scores of their own."""
+    """Name and value of each score; each field of a value that is a dict is a separate score."""
     found = mapping(sample.get("scores"))
     if not found and isinstance(sample.get("score"), dict):
         found = {"score": sample["score"]}
@@ -185,7 +194,7 @@ def _scores(sample: Record) -> Iterator[tuple[str, object]]:
 
 
 def to_number(value: object, options: Options) -> float:
-    """A scorer's value as Inspect's value_to_float has it, except that no answer is no score."""
+    """A scorer's value as in Inspect's value_to_float, except that "no answer" counts as missing."""
     if isinstance(value, str) and value not in options.mapping:
         known = _VALUES.get(value.strip().lower())
         if known is not None:

@@ -1,4 +1,4 @@
-"""JSON that is no tool's log: a whole matrix, records, or scores nested by model or by example."""
+"""Reads general JSON: a whole matrix, records, or scores nested by model or by example."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from service.ingest.upload import Grid
 
 
 def matches(head: Head) -> bool:
-    """A JSON document."""
+    """Whether it is a JSON document."""
     return head.shape in ("object", "array")
 
 
@@ -29,7 +29,7 @@ def read(file: File, context: Context) -> Grid | Iterable[Block]:
     Raises
     ------
     InvalidUpload
-        It is none of these, or what it holds is no matrix.
+        It is none of these, or its content is not a matrix.
     """
     with file.open() as stream:
         data = stream.read(context.limits.document + 1)
@@ -45,8 +45,8 @@ def read(file: File, context: Context) -> Grid | Iterable[Block]:
     if isinstance(document, dict) and document and all(isinstance(v, dict) for v in document.values()):
         return _nested(document, context)
     detail = (
-        f"{file.name} is JSON, but no matrix (models, examples, scores), no list of records, and no scores "
-        "nested by model or example"
+        f"{file.name} is JSON, but neither a matrix (models, examples, scores), nor a list of records, nor "
+        "scores nested by model or example; send one of these"
     )
     raise refuse(detail, "json_shape", [(file.name, f"begins with {listed(sorted(Head(file, data).keys))}")])
 
@@ -76,12 +76,12 @@ def _column(records: list[Record], key: str) -> pa.Array:
 
 
 def _nested(document: Mapping[str, Mapping[str, object]], context: Context) -> Grid:
-    """{outer: {inner: score}}: the option says whether the outer keys are models."""
+    """{outer: {inner: score}}; `orientation` says whether the outer keys are models."""
     inner = list(dict.fromkeys(key for row in document.values() for key in row))
     if context.options.orientation is None:
         detail = (
             f"the outer keys are {listed(list(document), 3)} and the inner ones {listed(inner, 3)}; send "
-            "orientation=models_as_rows if the outer ones are models, else orientation=models_as_columns"
+            "orientation=models_as_rows if the outer keys are models, else orientation=models_as_columns"
         )
         raise refuse(detail, "orientation")
     names = ["outer", *inner]

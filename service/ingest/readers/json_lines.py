@@ -1,4 +1,4 @@
-"""JSON lines that are no tool's log: long records, or py-irt's one line a model."""
+"""Reads general JSON lines: one record per score, or py-irt's format with one line per model."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from service.ingest.source import File
 
 
 def matches(head: Head) -> bool:
-    """JSON objects line by line."""
+    """Whether it is JSON lines."""
     return head.shape == "lines"
 
 
 def read(file: File, context: Context) -> Iterable[Block]:
-    """One score a line: model, example, score and what else a long table may have.
+    """One score per line: model, example, score and the other columns of a long table.
 
     Raises
     ------
     InvalidUpload
-        A line is no such record.
+        A line is not such a record.
     """
     lines = documents.records(file, context.limits)
     first = next(lines, None)
     if first is None:
-        raise refuse(f"{file.name} holds no records", "no_rows")
+        raise refuse(f"{file.name} holds no records; add one record per score", "no_rows")
     roles = columns.long(list(first[1]), context.options)
     if roles is None:
         detail = (
-            f"{file.name}: its records have the fields {listed(sorted(first[1]))}, and none says which "
-            "model answered which example with what score"
+            f"{file.name}: its records have the fields {listed(sorted(first[1]))}, but a record needs the "
+            "fields model, example and score"
         )
         raise refuse(detail, "not_scores", [(f"{file.name}, line {first[0]}", "no scores")])
     numbers: list[int] = []
@@ -51,17 +51,18 @@ def read(file: File, context: Context) -> Iterable[Block]:
 
 
 def matches_py_irt(head: Head) -> bool:
-    """py-irt: subject_id and responses."""
+    """Whether it is py-irt's format: subject_id and responses."""
     return head.shape in ("lines", "object") and head.has("subject_id", "responses")
 
 
 def read_py_irt(file: File, context: Context) -> Iterator[Block]:
-    """py-irt's format: each line a model and its responses by example; an absent one was not given.
+    """py-irt's format: each line holds a model and its responses by example; absent examples were not
+    answered.
 
     Raises
     ------
     InvalidUpload
-        A line lacks its fields, or a response is no number.
+        A line has missing fields, or a response is not a number.
     """
     for number, record in documents.records(file, context.limits):
         yield _subject(record, file.name, f"{file.name}, line {number}", context)

@@ -1,4 +1,4 @@
-"""JSON holding a whole matrix: models, examples, scores[, subtasks, confidences, embeddings, name]."""
+"""Reads a whole matrix in JSON: models, examples, scores[, subtasks, confidences, embeddings, name]."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from service.ingest.upload import Grid
 REQUIRED = frozenset({"models", "examples", "scores"})
 ALLOWED = REQUIRED | {"name", "subtasks", "confidences", "embeddings"}
 ALSO = {"items": "examples", "matrix": "scores", "responses": "scores"}
-"""Other names of fields, where the field itself is not there."""
+"""Alternative names of fields, used if the field itself is absent."""
 
 
 def matches(document: object) -> bool:
-    """Whether this is an object with most of what a matrix needs."""
+    """Whether it is an object with most fields of a matrix."""
     return isinstance(document, dict) and len(REQUIRED & {ALSO.get(key, key) for key in document}) >= 2
 
 
 def from_object(document: object, options: Options, limits: Limits) -> Grid:
-    """The same, from the parsed object."""
+    """Build the grid from the parsed object."""
     fields = _fields(document)
     models = ids.checked_ids(_list(fields, "models"), "model", lambda i: f"/models/{i}", limits)
     examples = ids.checked_ids(_list(fields, "examples"), "example", lambda j: f"/examples/{j}", limits)
@@ -48,14 +48,17 @@ def _name(name: object, limits: Limits) -> str | None:
     if name is None:
         return None
     if not isinstance(name, str):
-        raise refuse(f"/name: {name!r} is no text", "name", [("/name", "no text")])
+        raise refuse(f"/name: {name!r} is not text", "name", [("/name", "no text")])
     ids.check(name, "matrix", "/name", limits)
     return name
 
 
 def _fields(document: object) -> dict[str, object]:
     if not isinstance(document, dict):
-        raise refuse("the JSON is no object with models, examples and scores", "json_shape")
+        raise refuse(
+            "the JSON is not an object with models, examples and scores; send these three fields",
+            "json_shape",
+        )
     document = _canonical(document)
     missing, unknown = REQUIRED - set(document), set(document) - ALLOWED
     if missing or unknown:
@@ -76,7 +79,7 @@ def _list(document: Mapping[str, object], field: str) -> list[Any]:
     value = document[field]
     if not isinstance(value, list) or not value:
         raise refuse(
-            f"/{field} must be a list with something in it", "json_shape", [(f"/{field}", "no list")]
+            f"/{field} must be a list with at least one element", "json_shape", [(f"/{field}", "no list")]
         )
     return value
 
@@ -84,12 +87,15 @@ def _list(document: Mapping[str, object], field: str) -> list[Any]:
 def _rows(rows: object, field: str, models: Sequence[str], width: int) -> list[list[Any]]:
     if not isinstance(rows, list) or len(rows) != len(models):
         n = len(rows) if isinstance(rows, list) else "no list of"
-        detail = f"/{field} has {n} rows and there are {len(models)} models; give one row a model"
+        detail = f"/{field} has {n} rows for {len(models)} models; give one row per model"
         raise refuse(detail, "json_shape", [(f"/{field}", "rows")])
     for i, row in enumerate(rows):
         if not isinstance(row, list) or len(row) != width:
             n = len(row) if isinstance(row, list) else "no list of"
-            detail = f"/{field}/{i} (model {models[i]!r}) has {n} cells for {width} examples; make them equal"
+            detail = (
+                f"/{field}/{i} (model {models[i]!r}) has {n} cells for {width} examples; give one cell per "
+                "example"
+            )
             raise refuse(detail, "ragged", [(f"/{field}/{i}", "cells")])
     return rows
 
@@ -113,7 +119,7 @@ def _cells(rows: list[list[Any]], options: Options, where: scores.Where) -> scor
 
 
 def _array(rows: list[list[Any]]) -> NDArray[np.generic]:
-    """Rows of finite numbers: bytes where they fit, which is fastest; else floats."""
+    """Rows of finite numbers: as bytes if they fit, which is fastest; else as floats."""
     with contextlib.suppress(TypeError, ValueError):
         return np.frombuffer(b"".join(map(bytes, rows)), dtype=np.uint8).reshape(len(rows), -1)
     return np.array(rows, dtype=np.float64)
@@ -131,6 +137,8 @@ def _floats(rows: list[Any], field: str) -> NDArray[np.float64]:
         array = np.array(rows, dtype=np.float64)
     except (TypeError, ValueError):
         raise refuse(
-            f"/{field} must hold rows of numbers, all as long", "json_shape", [(f"/{field}", "rows")]
+            f"/{field} must hold rows of numbers, all of the same length",
+            "json_shape",
+            [(f"/{field}", "rows")],
         ) from None
     return shaped(array, 2, field)

@@ -1,8 +1,8 @@
-"""lighteval details in Parquet: three layouts, and those of the Open LLM Leaderboard v1.
+"""Reads lighteval details in Parquet: three layouts, and those of the Open LLM Leaderboard v1.
 
 ≥ 0.11           columns doc, metric, model_response (structs)
 0.1–0.3, 0.8–0.10   flat columns, metrics a struct (or flattened, or a bare acc)
-0.4–0.7          the same, every column the text of a Python value
+0.4–0.7          the same, with every column as the text of a Python value
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ _OLD = ("metrics", "example", "full_prompt", "gold_index", "predictions")
 
 
 def matches(head: Head) -> bool:
-    """A Parquet file with the columns of one of the layouts."""
+    """Whether it is a Parquet file with the columns of one of the layouts."""
     columns = head.columns
     new = columns >= {"doc", "metric", "model_response"}
     return new or ("full_prompt" in columns and any(c == "acc" or c.startswith("metrics") for c in columns))
 
 
 def is_excluded(head: Head) -> bool:
-    """The results file."""
+    """Whether it is the results file."""
     return head.shape == "object" and head.has("config_general", "results")
 
 
@@ -52,7 +52,7 @@ def read(file: File, context: Context) -> Iterator[Block]:
     Raises
     ------
     InvalidUpload
-        The metric is for the caller to choose, or nothing names the model or the task.
+        The caller must choose the metric, or the name of the model or task cannot be found.
     """
     answers, task, metric = Answers(), None, None
     for row, record in enumerate(_records(file, context), start=1):
@@ -88,7 +88,7 @@ def _add(answers: Answers, record: Record, value: object, task: str, row: int, c
 
 
 def _records(file: File, context: Context) -> Iterator[Record]:
-    """Rows with the columns that matter, texts of Python values evaluated."""
+    """The relevant columns of each row; texts of Python values are parsed."""
     with opened(file, context.limits) as parquet:
         present = parquet.schema_arrow.names
         columns = list(_NEW) if "doc" in present else [c for c in present if c in _OLD or _is_metric(c)]
@@ -113,7 +113,9 @@ def _evaluated(text: object, column: str, file: File, row: int) -> object:
         return ast.literal_eval(text.replace("nan", "None"))
     except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
         place = f"{file.name}, row {row}, column {column}"
-        raise refuse(f"{place}: {quoted(text)} is no Python value", "repr", [(place, quoted(text))]) from None
+        raise refuse(
+            f"{place}: {quoted(text)} is not a Python value", "repr", [(place, quoted(text))]
+        ) from None
 
 
 def _task(record: Record, file: File) -> str:
@@ -134,7 +136,11 @@ def _metrics(record: Record, file: File, row: int) -> Mapping[str, object]:
             if isinstance(found, dict):
                 return found
             place = f"{file.name}, row {row}"
-            raise refuse(f"{place}: {column} holds no metrics", "record", [(place, column)])
+            raise refuse(
+                f"{place}: {column} holds no metrics; send the details file that lighteval wrote",
+                "record",
+                [(place, column)],
+            )
     flat = {k.removeprefix("metrics."): v for k, v in record.items() if k.startswith("metrics.")}
     return flat or {k: v for k, v in record.items() if _is_metric(k)}
 

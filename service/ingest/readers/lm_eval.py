@@ -1,7 +1,7 @@
-"""lm-evaluation-harness: per-sample logs from 2023's write_out to today's samples_*.jsonl.
+"""Reads lm-evaluation-harness logs per sample, from 2023's write_out to today's samples_*.jsonl.
 
-The log names neither the model nor, before 0.4.7, the filter; `lm_eval_results` finds
-both in the results file beside it where there is one.
+The log names neither the model nor, before 0.4.7, the filter. `lm_eval_results` finds both in the
+results file of the same folder, if there is one.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _BLOCKS = " (lm-eval before 0.4.7 names no filters: #1 is the first block; for g
 
 
 def matches(head: Head) -> bool:
-    """Records with doc_id and what was asked and answered."""
+    """Whether the records have doc_id, a prompt and an answer."""
     return (
         head.shape in ("lines", "object", "array")
         and head.has("doc_id")
@@ -51,8 +51,8 @@ def read(file: File, context: Context) -> Iterator[Block]:
     Raises
     ------
     InvalidUpload
-        The metric or filter is for the caller to choose, nothing names the model or the task,
-        or a record is broken.
+        The caller must choose the metric or filter, the name of the model or task cannot be found, or a
+        record is broken.
     """
     run = lm_eval_results.run_of(file, context)
     if not lm_eval_results.wanted(run, context):
@@ -72,10 +72,10 @@ def read(file: File, context: Context) -> Iterator[Block]:
             found = filters[name] = _Filter(_metric(record, run, file, context), run.task, context.options)
         if not found.add(doc_id, record, row):
             raise _no_record(
-                file, row, f"{found.metric} {quoted(str(record.get(found.metric)))}, which is no score"
+                file, row, f"{found.metric} {quoted(str(record.get(found.metric)))}, which is not a score"
             )
     if not filters:
-        raise refuse(f"{file.name} holds no records", "no_rows")
+        raise refuse(f"{file.name} holds no records; send a log with samples", "no_rows")
     unnamed = any(name.startswith("#") for name in filters)
     chosen = metric_choice.choose_one(
         list(filters),
@@ -94,14 +94,15 @@ def _block(found: _Filter, chosen: str, run: Run, file: File, context: Context) 
     block.total, block.ran = run.sizes
     if run.is_worse_higher(found.metric) and context.options.scale is None:
         detail = (
-            f"{_label(file, run)}: lower {found.metric} is better; send scale=worst..best, like scale=1..0"
+            f"{_label(file, run)}: lower values of {found.metric} are better; send scale=worst..best, like "
+            "scale=1..0"
         )
         raise refuse(detail, "direction", [(file.name, found.metric)])
     return block
 
 
 class _Filter:
-    """Answers under one filter, in columns."""
+    """The answers under one filter, in columns."""
 
     def __init__(self, metric: str, task: str, options: Options) -> None:
         self.metric, self._task, self._options = metric, task, options
@@ -113,7 +114,7 @@ class _Filter:
         self._choices = Choices()
 
     def add(self, doc_id: int | str, record: Record, row: int) -> bool:
-        """Take one record in; False when its metric is no score."""
+        """Add one record; False if its metric is not a score."""
         value = record.get(self.metric)
         if type(value) is not float:
             if not is_scalar(value):
@@ -129,7 +130,7 @@ class _Filter:
         return True
 
     def answers(self) -> Answers:
-        """All of them."""
+        """All answers added so far."""
         answers = Answers()
         answers.extend(self._names, self._values, self._rows, self._choices.confidences())
         answers.native, answers.hashes = list(map(str, self._native)), list(map(str, self._hashes))
@@ -138,7 +139,9 @@ class _Filter:
 
 def _no_record(file: File, row: int, what: str) -> InvalidUpload:
     place = f"{file.name}, record {row}"
-    return refuse(f"{place} has {what}; choose another metric or mend it", "record", [(place, what)])
+    return refuse(
+        f"{place} has {what}; choose another metric or correct the record", "record", [(place, what)]
+    )
 
 
 def _records(file: File, context: Context) -> Iterator[tuple[int, Record]]:

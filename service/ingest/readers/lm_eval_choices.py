@@ -1,4 +1,4 @@
-"""Probability of the right choice in lm-eval's multiple-choice records."""
+"""Computes the probability of the right choice in lm-eval's multiple-choice records."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from service.ingest.records import Floats
 
 
 class Choices:
-    """Log-probabilities of all choices of many records, end to end.
+    """Log-probabilities of all choices of many records, concatenated.
 
-    A record of multiple choice has one [log-probability, is greedy] a choice in
-    `filtered_resps`, as numbers or, since 0.4.3, as text. Nothing of a record is kept, so
-    that the garbage collector has nothing to go through.
+    A multiple-choice record has one [log-probability, is greedy] per choice in `filtered_resps`, as
+    numbers or, since 0.4.3, as text. Only numbers are stored, so that the garbage collector has few
+    objects to visit.
     """
 
     def __init__(self) -> None:
@@ -27,7 +27,7 @@ class Choices:
         self._right = array("q")
 
     def add(self, record: Record) -> None:
-        """Take one record in, of multiple choice or not."""
+        """Add one record, of multiple choice or not."""
         responses = record.get("filtered_resps")
         right = -1
         if type(responses) is list and len(responses) > 1 and type(responses[0]) is list:
@@ -42,7 +42,7 @@ class Choices:
         self._right.append(right)
 
     def confidences(self) -> Floats:
-        """Probability each record gives to its right choice; NaN where it has no choices."""
+        """Probability of each record's right choice; NaN where it has no choices."""
         values, ends = np.array(self._values), np.array(self._ends, dtype=np.int64)
         counts = np.diff(ends, prepend=0)
         right = np.array(self._right, dtype=np.int64)
@@ -62,7 +62,7 @@ def _softmax(logprobs: Floats, right: NDArray[np.int64]) -> Floats:
 
 
 def _right(record: Record, logprobs: Sequence[float]) -> int:
-    """Index of the right choice: the target, its text among the choices, or what acc implies; else −1."""
+    """Index of the right choice: from the target, from its text, or from what acc implies; −1 if unknown."""
     target = record.get("target", record.get("truth"))
     if type(target) is not str:
         target = str(target)

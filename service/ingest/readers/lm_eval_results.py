@@ -1,4 +1,4 @@
-"""What lm-eval's results file and file names say of a samples file: model, task, filters, means."""
+"""Finds model, task, filters and means of a samples file in lm-eval's results file and file names."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ _RANDOM_NAME = re.compile(r"[a-z0-9]{8}")
 
 
 def matches(head: Head) -> bool:
-    """The aggregate file."""
+    """Whether it is the aggregate file."""
     return head.shape == "object" and head.has("results", "configs", "versions")
 
 
 @dataclass(slots=True)
 class Run:
-    """One samples file in its run.
+    """The run of one samples file.
 
     Attributes
     ----------
     task : str
     model : str or None
-        By the results file or, before 0.4.3, the file's name.
+        From the results file or, before 0.4.3, from the file's name.
     results : dict
-        The results file; empty where there is none.
+        Content of the results file; empty if there is none.
     """
 
     task: str
@@ -44,25 +44,25 @@ class Run:
     results: Record = field(default_factory=dict)
 
     def filter_name(self, turn: int) -> str:
-        """Name of the filter of a document's record number `turn`, where records name none."""
+        """Name of the filter of a document's record number `turn`, if records do not name it."""
         known = self._filters()
         return known[turn] if turn < len(known) else f"#{turn + 1}"
 
     def reported(self, metric: str, chosen: str) -> float | None:
-        """The task's own mean of a metric under a filter."""
+        """The mean of a metric under a filter that the results file reports."""
         own = self._own
         value = own.get(f"{metric},{chosen}", own.get(metric, own.get(f"{metric},none")))
         return float(value) if isinstance(value, int | float) and value == value else None
 
     @property
     def sizes(self) -> tuple[int | None, int | None]:
-        """Examples the task has, and those the results say ran."""
+        """Number of examples in the task, and number that ran according to the results."""
         own = mapping(mapping(self.results.get("n-samples")).get(self.task))
         total, ran = own.get("original"), own.get("effective")
         return (total if isinstance(total, int) else None, ran if isinstance(ran, int) else None)
 
     def is_worse_higher(self, metric: str) -> bool:
-        """Whether the results say that less of the metric is better."""
+        """Whether the results say that lower values of the metric are better."""
         return mapping(mapping(self.results.get("higher_is_better")).get(self.task)).get(metric) is False
 
     def _filters(self) -> list[str]:
@@ -75,12 +75,12 @@ class Run:
 
 
 def run_of(file: File, context: Context) -> Run:
-    """The run a samples file belongs to.
+    """The run that a samples file belongs to.
 
     Raises
     ------
     InvalidUpload
-        Nothing names the task.
+        The task's name cannot be found.
     """
     name = posixpath.basename(file.name)
     found = _SAMPLES.search(name)
@@ -103,14 +103,14 @@ def run_of(file: File, context: Context) -> Run:
         )
         return Run(found["task"], model or guess, is_array, results)
     detail = (
-        f"nothing names the task of {file.name}; keep the name lm-eval gave it (samples_<task>_<date>.jsonl) "
-        "or send subtask= with the task"
+        f"the task of {file.name} is unknown; keep the file name that lm-eval gave it "
+        "(samples_<task>_<date>.jsonl) or send subtask= with the task"
     )
     raise refuse(detail, "no_task", [(file.name, "no task")])
 
 
 def wanted(run: Run, context: Context) -> bool:
-    """Whether the caller wants this task, by its name or by a group it is in."""
+    """Whether the caller asked for this task, by its name or by the name of its group."""
     context.tasks.append(run.task)
     chosen = context.options.subtask
     return chosen is None or run.task in _members(chosen, mapping(run.results.get("group_subtasks")))
@@ -127,7 +127,7 @@ def _members(group: str, groups: Record) -> set[str]:
 
 
 def _results(file: File, context: Context, date: str | None) -> Record:
-    """The results file of the same run: of the same date, or the only one in the folder."""
+    """The results file of the same run: with the same date, or the only one in the folder."""
     in_folder = [f for f in context.in_same_folder(file) if posixpath.basename(f.name).startswith("results")]
     same = [f for f in in_folder if date is not None and date in f.name]
     candidates = same or in_folder
@@ -145,7 +145,7 @@ def _model(results: Record, context: Context) -> str | None:
         return None
     if _RANDOM_NAME.fullmatch(stated) and stated not in (args.get("pretrained"), args.get("model")):
         context.warn(
-            f"lm-eval made up the name {quoted(stated)}, its model having none; send model= to name it"
+            f"lm-eval gave the model the name {quoted(stated)}, because it had none; send model= to name it"
         )
     return stated
 

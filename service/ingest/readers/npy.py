@@ -1,4 +1,4 @@
-"""NPY: one bare array of scores; the caller says what its rows are and that they have no names."""
+"""Reads NPY: one array of scores; the caller says what its rows are and that there are no ids."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from service.ingest.upload import Grid
 
 
 def matches(head: Head) -> bool:
-    """The magic bytes."""
+    """Whether it begins with the magic bytes."""
     return head.data.startswith(npy.MAGIC)
 
 
 def read(file: File, context: Context) -> Grid:
-    """The array as a matrix, models and examples named by their number from 0.
+    """The array as a matrix, with models and examples named by their number from 0.
 
     Raises
     ------
     InvalidUpload
-        It is no two-dimensional array of scores, or the caller said too little about it.
+        It is not a two-dimensional array of scores, or options are missing.
     """
     with file.open() as stream:
         data = stream.read(context.limits.document + 1)
@@ -32,7 +32,7 @@ def read(file: File, context: Context) -> Grid:
 
 
 def bare(array: npy.Array, name: str, context: Context) -> Grid:
-    """A grid of a nameless array."""
+    """Build a grid from an array without names."""
     options = context.options
     if array.ndim != 2 or array.dtype.kind not in "biuf":
         detail = (
@@ -49,5 +49,5 @@ def bare(array: npy.Array, name: str, context: Context) -> Grid:
     models, examples = ([str(i) for i in range(n)] for n in raw.shape)
     where = scores.Where(lambda i, j: f"{name}[{i}, {j}]", lambda i, j: models[i], lambda i, j: examples[j])
     values, states = scores.from_numbers(*npy.without_nan(raw), options, where)
-    context.warn("models and examples have no names in an array; they are named by their number, from 0")
+    context.warn("an array holds no names, so models and examples are named by their number, from 0")
     return Grid(models, examples, values, states)

@@ -1,4 +1,4 @@
-"""NPZ: models, examples, scores[, subtasks, confidences, embeddings] as arrays, never pickled."""
+"""Reads NPZ: models, examples, scores[, subtasks, confidences, embeddings] as arrays; never unpickles."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ NAMES = {
 
 
 def matches(head: Head) -> bool:
-    """A zip of arrays."""
+    """Whether it is a zip of arrays."""
     return bool(head.entries) and all(name.endswith(".npy") for name in head.entries)
 
 
 def read(file: File, context: Context) -> Grid:
-    """The matrix in an archive of named arrays, models as rows.
+    """The matrix in an archive of named arrays, with models as rows.
 
     Raises
     ------
@@ -64,7 +64,7 @@ def read(file: File, context: Context) -> Grid:
 
 
 def _members(file: File, limits: Limits) -> Arrays:
-    """Every array, together no larger than the limit."""
+    """All arrays; refuse them if they exceed the limit together."""
     left = limits.bytes
     found: Arrays = {}
     with file.seekable() as stream:
@@ -77,7 +77,7 @@ def _members(file: File, limits: Limits) -> Arrays:
 
 
 def _named(members: Arrays, name: str) -> Arrays:
-    """The arrays under their canonical names."""
+    """The arrays by their canonical names."""
     found = {key: members[alias] for key, aliases in NAMES.items() for alias in aliases if alias in members}
     unknown = sorted(set(members) - {alias for aliases in NAMES.values() for alias in aliases})
     lacking = [key for key in ("models", "examples", "scores") if key not in found]

@@ -1,4 +1,4 @@
-"""OpenAI evals: an event log whose first line is the specification of the run."""
+"""Reads OpenAI evals: an event log whose first line is the specification of the run."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ _MATCH = "match"
 
 
 def matches(head: Head) -> bool:
-    """The specification, alone on its line."""
+    """Whether the first line is the specification."""
     return head.shape in ("lines", "object") and head.keys == {"spec"}
 
 
 def read(file: File, context: Context) -> Iterator[Block]:
-    """One run's answers; events come in the order they finished.
+    """One run's answers; events are in the order in which they finished.
 
     Raises
     ------
     InvalidUpload
-        The metric is for the caller to choose, or a sample was matched more than once.
+        The caller must choose the metric, or a sample was matched more than once.
     """
     spec: Record = {}
     scored: dict[str, list[tuple[str, float, int]]] = {}
@@ -44,7 +44,7 @@ def read(file: File, context: Context) -> Iterator[Block]:
             for metric, value in _scores(record):
                 scored.setdefault(metric, []).append((sample, number(value, context.options), row))
     if not spec:
-        raise refuse(f"{file.name} has no spec on its first line", "no_spec")
+        raise refuse(f"{file.name} has no spec on its first line; send the log that oaieval wrote", "no_spec")
     task = str(spec.get("eval_name") or "eval")
     context.tasks.append(task)
     metric = metric_choice.choose_one(

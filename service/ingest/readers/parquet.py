@@ -1,4 +1,4 @@
-"""Parquet, wide or long, as pandas, polars and Arrow write it."""
+"""Reads Parquet tables, wide or long, as pandas, polars and Arrow write them."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ _WORDS = pa.dictionary(pa.int32(), pa.string())
 
 
 def matches(head: Head) -> bool:
-    """The magic bytes."""
+    """Whether it begins with the magic bytes."""
     return head.data.startswith(PARQUET)
 
 
 def read(file: File, context: Context) -> Grid | Iterable[Block]:
-    """The table in a Parquet file; a column of lists called embedding holds a vector an example.
+    """The table in a Parquet file; a column of lists called `embedding` holds one vector per example.
 
     Raises
     ------
     InvalidUpload
-        It is broken, or its cells are no scores.
+        It is broken, or its cells are not scores.
     """
     with opened(file, context.limits) as parquet:
         names = parquet.schema_arrow.names
@@ -66,29 +66,30 @@ def _long(table: pa.Table, roles: columns.LongColumns, file: File, context: Cont
 
 @contextlib.contextmanager
 def opened(file: File, limits: Limits, repeating: Sequence[str] = ()) -> Iterator[pq.ParquetFile]:
-    """The file, once its metadata promises no more than the limits allow.
+    """Open the file, after checking its metadata against the limits.
 
     Parameters
     ----------
     repeating : sequence of str
-        Columns whose texts repeat so much that they are best kept as dictionaries.
+        Columns with few distinct texts, which are read as dictionaries.
     """
     with file.seekable() as stream:
         try:
             parquet = pq.ParquetFile(stream, read_dictionary=list(repeating))
         except UNREADABLE as error:
-            raise refuse(f"{file.name} is no Parquet file: {error}; write it again", "parquet") from None
+            raise refuse(f"{file.name} is not a Parquet file: {error}; write it again", "parquet") from None
         meta = parquet.metadata
         size = sum(meta.row_group(i).total_byte_size for i in range(meta.num_row_groups))
         if size > limits.bytes or meta.num_rows > limits.cells:
             raise TooLarge(
-                f"{file.name} claims {size:,} bytes in {meta.num_rows:,} rows, more than this service reads"
+                f"{file.name} has {size:,} bytes in {meta.num_rows:,} rows according to its metadata, which "
+                "is more than this service reads"
             )
         yield parquet
 
 
 def whole(parquet: pq.ParquetFile, file: File, names: Sequence[str]) -> pa.Table:
-    """These columns of all row groups."""
+    """Read these columns of all row groups."""
     try:
         table = parquet.read(columns=list(names))
         table.validate(full=True)
@@ -98,7 +99,7 @@ def whole(parquet: pq.ParquetFile, file: File, names: Sequence[str]) -> pa.Table
 
 
 def rows(parquet: pq.ParquetFile, file: File, names: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """The rows of these columns, a batch in memory at a time."""
+    """The rows of these columns, with one batch in memory at a time."""
     try:
         for batch in parquet.iter_batches(_BATCH, columns=list(names)):
             yield from batch.to_pylist()
@@ -129,7 +130,7 @@ def _wide(table: pa.Table, file: File, context: Context) -> Grid:
 
 
 def _kind(types: Collection[pa.DataType]) -> pa.DataType:
-    """The one type to read all scores as."""
+    """The type in which to read all scores."""
     if types and all(map(pa.types.is_boolean, types)):
         return pa.bool_()
     if all(pa.types.is_boolean(t) or pa.types.is_integer(t) for t in types):
@@ -140,7 +141,7 @@ def _kind(types: Collection[pa.DataType]) -> pa.DataType:
 
 
 def _all_scores(table: pa.Table, scores: Sequence[int], names: Sequence[str]) -> dict[int, pa.ChunkedArray]:
-    """The score columns as one type; whole numbers beyond 255 as decimals."""
+    """The score columns converted to one type; whole numbers above 255 become floats."""
     kind = _kind({table.field(i).type for i in scores})
     try:
         return {i: _scores(table.column(i), kind, names[i]) for i in scores}
@@ -160,7 +161,7 @@ def _scores(column: pa.ChunkedArray, kind: pa.DataType, name: str) -> pa.Chunked
     except pa.ArrowException:
         if kind == pa.uint8():
             raise OverflowError from None
-        detail = f"the column {quoted(name)} holds {column.type}, no scores; send ignore={name}"
+        detail = f"the column {quoted(name)} holds {column.type}, which are not scores; send ignore={name}"
         raise refuse(detail, "not_scores", [(f"column {quoted(name)}", str(column.type))]) from None
     if kind == _WORDS:
         return cast.dictionary_encode()
@@ -179,15 +180,15 @@ def _text(column: pa.ChunkedArray, name: str, context: Context) -> pa.ChunkedArr
 
 
 def _whole_numbers(column: pa.ChunkedArray, name: str, context: Context) -> pa.ChunkedArray:
-    """Ids that became decimals on the way, as integers with gaps do in pandas, whole again."""
+    """Ids as whole numbers again, after pandas turned integers with missing values into floats."""
     if not pa.types.is_floating(column.type) or not pc.all(pc.equal(pc.floor(column), column)).as_py():
         return column
-    context.warn(f"the column {quoted(name)} holds whole numbers stored as decimals; 1.0 is read as 1")
+    context.warn(f"the column {quoted(name)} holds whole numbers stored as floats; 1.0 is read as 1")
     return column.cast(pa.int64(), safe=False)
 
 
 def _no_text(name: str, column: pa.ChunkedArray) -> InvalidUpload:
-    detail = f"the column {quoted(name)} holds {column.type}, which is no text"
+    detail = f"the column {quoted(name)} holds {column.type}, which is not text"
     return refuse(detail, "not_text", [(f"column {quoted(name)}", str(column.type))])
 
 
@@ -199,9 +200,10 @@ def _vectors(column: pa.ChunkedArray) -> np.ndarray[tuple[int, ...], np.dtype[np
     rows = column.to_pylist()
     if len({None if row is None else len(row) for row in rows}) != 1 or rows[0] is None:
         raise refuse(
-            "the embeddings are not all as long; give each example a vector of one length", "embeddings"
+            "the embeddings have different lengths; give all examples vectors of the same length",
+            "embeddings",
         )
     try:
         return np.array(rows, dtype=np.float64)
     except (TypeError, ValueError):
-        raise refuse("the embeddings hold something other than numbers", "embeddings") from None
+        raise refuse("the embeddings must hold numbers only", "embeddings") from None

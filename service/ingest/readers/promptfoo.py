@@ -1,6 +1,7 @@
-"""promptfoo results, .json and .jsonl: a model is a provider, or a provider with one of several prompts.
+"""Reads promptfoo results, .json and .jsonl: a model is a provider, or a provider with one of several
+prompts.
 
-`--repeat` numbers repeats as new tests, so a test is known by its variables and assertions.
+`--repeat` numbers repeats as new tests, so a test is identified by its variables and assertions.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _HASH = 8
 
 
 def matches(head: Head) -> bool:
-    """Results of tests by prompt."""
+    """Whether it holds results of tests."""
     lines = head.shape in ("lines", "object") and head.has("promptIdx", "testIdx")
     document = (
         head.shape == "object" and head.has("results") and (head.has("evalId") or b'"promptIdx"' in head.data)
@@ -34,7 +35,7 @@ def matches(head: Head) -> bool:
 
 
 def is_excluded(head: Head) -> bool:
-    """The CSV, which repeats its column names."""
+    """Whether it is promptfoo's CSV, which repeats its column names."""
     header = head.data.partition(b"\n")[0].split(b",")
     return head.shape == "text" and b"Grader Reason" in header and b"Score" in header
 
@@ -58,7 +59,7 @@ def read(file: File, context: Context) -> Iterator[Block]:
     """
     rows = [_row(mapping(item), k, file, context) for k, item in _results(file, context)]
     if not rows:
-        raise refuse(f"{file.name} holds no results", "no_rows")
+        raise refuse(f"{file.name} holds no results; send the file that -o out.json wrote", "no_rows")
     prompts = {row.prompt for row in rows}
     differ = any(row.values.get("score") not in (None, float(bool(row.values.get("pass")))) for row in rows)
     candidates = list(dict.fromkeys(key for row in rows for key in row.values))
@@ -95,7 +96,7 @@ def _row(record: Record, row: int, file: File, context: Context) -> _Row:
     state = ERRORED if record.get("failureReason") == _INFRASTRUCTURE else None
     if state is None and not asserts and not sequence(grading.get("componentResults")):
         state = UNSCORED
-        context.warn("tests without assertions always pass; they are read as unscored")
+        context.warn("tests without assertions always pass, so they are read as unscored")
     return _Row(
         provider=names.model(file, context, stated),
         prompt=str(prompt.get("label") or prompt.get("raw") or ""),
@@ -111,7 +112,7 @@ def _row(record: Record, row: int, file: File, context: Context) -> _Row:
 
 
 def _test(variables: object, asserts: object) -> str:
-    """A test's id: its variables, and a hash of what is asserted of them."""
+    """A test's id: its variables, and a hash of its assertions."""
     text = json.dumps(variables, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     checks = json.dumps(asserts, sort_keys=True, ensure_ascii=False)
     return f"{names.short(text)} #{names.content_hash(checks)[:_HASH]}"

@@ -1,7 +1,8 @@
-"""SWE-bench: harness reports, results.json of the experiments repository, per-instance verdicts.
+"""Reads SWE-bench: harness reports, results.json of the experiments repository, verdicts per instance.
 
-An instance that was resolved counts 1; unresolved and with an empty patch 0; with an error
-it errored; never submitted or incomplete it was not run, though leaderboards count it wrong.
+A resolved instance counts as 1; an unresolved one or one with an empty patch as 0; one with an error as
+errored. An instance that was not submitted or is incomplete counts as not run, although leaderboards
+count it as wrong.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _NOT_RUN = ("incomplete_ids", "no_generation")
 
 
 def matches(head: Head) -> bool:
-    """A report, or verdicts by instance."""
+    """Whether it is a report, or verdicts by instance."""
     lists = head.has("resolved_ids") or head.has("resolved")
     report = lists and (head.has("submitted_instances") or head.has("generated") or head.has("no_generation"))
     by_instance = bool(head.keys) and all(_INSTANCE.fullmatch(key) for key in head.keys)
@@ -41,7 +42,8 @@ def read(file: File, context: Context) -> Iterator[Block]:
     Raises
     ------
     InvalidUpload
-        The file lists only what was resolved, so nobody can tell the rest; or no model is named.
+        The file lists only resolved instances, so the others are unknown; or the model's name cannot be
+        found.
     """
     document = mapping(documents.document(file, context.limits))
     if all(_INSTANCE.fullmatch(key) for key in document):
@@ -76,8 +78,8 @@ def _by_lists(document: Record, file: File, context: Context) -> dict[str, tuple
         verdicts[name] = (0.0, None)
     if not set(verdicts) - set(resolved):
         detail = (
-            f"{file.name} lists only the instances that were resolved, so the others are unknown; send the "
-            "harness report, or per-instance verdicts"
+            f"{file.name} lists only the resolved instances, so the others are unknown; send the harness "
+            "report, or verdicts per instance"
         )
         raise refuse(detail, "no_denominator", [(file.name, "only resolved")])
     verdicts.update(dict.fromkeys(resolved, (1.0, None)))
@@ -87,7 +89,10 @@ def _by_lists(document: Record, file: File, context: Context) -> dict[str, tuple
 def _ids(value: object, key: str, file: File, context: Context) -> list[str]:
     found = [name for name in sequence(value) if isinstance(name, str)]
     if len(set(found)) < len(found):
-        context.warn(f"{file.name}: the list {key} names {len(found) - len(set(found))} instances twice")
+        context.warn(
+            f"{file.name}: the list {key} names {len(found) - len(set(found))} instances twice; send the "
+            "file that the harness wrote"
+        )
     return found
 
 
@@ -96,13 +101,17 @@ def _by_instance(document: Mapping[str, object], file: File) -> dict[str, tuple[
     for name, value in document.items():
         resolved = value.get("resolved") if isinstance(value, dict) else value
         if not isinstance(resolved, bool | None):
-            raise refuse(f"{file.name}: instance {name!r} has no verdict", "record", [(name, "no verdict")])
+            raise refuse(
+                f"{file.name}: instance {name!r} has no verdict; send the file that the harness wrote",
+                "record",
+                [(name, "no verdict")],
+            )
         verdicts[name] = (math.nan, None) if resolved is None else (float(resolved), None)
     return verdicts
 
 
 def _stem(file: File) -> str | None:
-    """The part of a report's name before its run id; results.json lies in the run's folder."""
+    """The part of a report's name before its run id; for results.json, the name of the run's folder."""
     name = posixpath.basename(file.name)
     if name in ("results.json", "report.json", "per_instance_details.json"):
         parts = [part for part in posixpath.dirname(file.name).split("/") if part not in ("", "results")]

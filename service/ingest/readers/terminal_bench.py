@@ -1,4 +1,4 @@
-"""Terminal-Bench results.json: trials of tasks; five repeats are five files or one."""
+"""Reads Terminal-Bench's results.json: trials of tasks, with repeats in one file or in several."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from service.ingest.source import File
 
 
 def matches(head: Head) -> bool:
-    """A run with its trials."""
+    """Whether it is a run with its trials."""
     return (head.shape == "object" and head.has("results", "n_resolved")) or (
         head.shape == "object"
         and head.has("results")
@@ -26,17 +26,17 @@ def matches(head: Head) -> bool:
 
 
 def is_excluded(head: Head) -> bool:
-    """The run's metadata."""
+    """Whether it is the run's metadata."""
     return head.shape == "object" and head.has("agent_name", "model_name") and not head.has("results")
 
 
 def read(file: File, context: Context) -> Iterator[Block]:
-    """One run's verdicts; a trial without one errored, though the tool counts it as failed.
+    """One run's verdicts; a trial without a verdict counts as errored, although the tool counts it as failed.
 
     Raises
     ------
     InvalidUpload
-        A trial has no task, or nothing names the model.
+        A trial has no task, or the model's name cannot be found.
     """
     run = documents.field(file, context.limits, "id")
     answers = Answers()
@@ -45,14 +45,18 @@ def read(file: File, context: Context) -> Iterator[Block]:
         task, resolved = record.get("task_id"), record.get("is_resolved")
         if not isinstance(task, str) or not isinstance(resolved, bool | None):
             place = f"{file.name}, result {row}"
-            raise refuse(f"{place} has no task_id or is_resolved", "record", [(place, "incomplete")])
+            raise refuse(
+                f"{place} has no task_id or no is_resolved; send the file that Terminal-Bench wrote",
+                "record",
+                [(place, "incomplete")],
+            )
         trial = f"{run or file.name}/{record.get('trial_name', task)}"
         value = math.nan if resolved is None else float(resolved)
         state = ERRORED if resolved is None else None
         answers.add(task, value, row, state=state, repeat=context.repeat_number(trial))
         answers.native.append(task)
     if not len(answers):
-        raise refuse(f"{file.name} holds no trials", "no_rows")
+        raise refuse(f"{file.name} holds no trials; send the results.json of a finished run", "no_rows")
     block = answers.block(names.model(file, context, _model(file, context)), file.name, unit="result")
     reported = documents.field(file, context.limits, "accuracy")
     block.reported = float(reported) if isinstance(reported, int | float) else None

@@ -134,13 +134,11 @@ def test_answers_to_other_questions_under_the_same_ids_are_noticed(
     api: httpx.Client, matrix: str, selection: dict[str, Any]
 ) -> None:
     other = archive(run("late", 7, version="new"))
-    refusal(
-        api.put(f"/matrices/{matrix}/models/late", content=other), "24 of 24 examples have another content"
-    )
+    refusal(api.put(f"/matrices/{matrix}/models/late", content=other), "24 of 24 examples differ in content")
     kept = api.put(f"/matrices/{matrix}/models/late", content=other, params={"unmatched": "keep"})
     assert kept.status_code == 201
     scores = api.post(f"/selections/{selection['selection_id']}/scores", content=other)
-    assert any("24 examples have another content" in warning for warning in scores.json()["warnings"])
+    assert any("24 examples differ in content" in warning for warning in scores.json()["warnings"])
 
 
 def test_a_model_of_another_version_is_refused_with_both_counts(api: httpx.Client, matrix: str) -> None:
@@ -167,7 +165,7 @@ def test_an_upload_is_answered_model_by_model(api: httpx.Client) -> None:
     counts = {"scored": 2, "errored": 1, "unscored": 1, "not_run": 1, "answers": 4}
     (report,) = answer["reports"]
     assert report == {"model": "m", **counts, "mean": 0.75, "bounds": [0.3, 0.9], "reported": 0.9}
-    assert any("by the tool's own account 0.9000" in warning for warning in answer["warnings"])
+    assert any("but the log reports 0.9000" in warning for warning in answer["warnings"])
     (listed,) = api.get(f"/matrices/{answer['id']}/models").json()["items"]
     assert listed == listed | counts | {"accuracy": 0.75, "missing": 3, "reported": 0.9}
     first = api.get(f"/matrices/{answer['id']}/models/m", params={"limit": 3}).json()
