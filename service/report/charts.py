@@ -1,4 +1,4 @@
-"""Parts that figures share: a panel with its axes, and lines with names at their ends."""
+"""Shared parts of figures: a panel with its axes, and lines with names at their ends."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LABEL_COLUMNS = 21
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One drawing of a figure, with what to say to those who do not see it."""
+    """One drawing of a figure, with a title and a description for screen readers."""
 
     title: str
     description: str
@@ -43,7 +43,7 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A value at x; y is None where there is none, and `note` says why."""
+    """A value at x; y is None if there is no value, and `note` says why."""
 
     x: float
     y: float | None
@@ -54,7 +54,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """Points joined by a line, by ascending x."""
+    """Points joined by a line, in ascending order of x."""
 
     label: str
     look: ThemeStyle
@@ -64,7 +64,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Axes:
-    """The frame of a panel: both scales, tick values with their words, and titles."""
+    """The axes of a panel: both scales, ticks with their labels, and titles."""
 
     x: Scale
     y: Scale
@@ -74,14 +74,14 @@ class Axes:
     y_title: str
 
     def draw(self) -> Markup:
-        """Grid lines, tick words and titles."""
+        """Draw grid lines, tick labels and titles."""
         left, right, bottom, top = self.x.start, self.x.end, self.y.start, self.y.end
         parts = [element("path", d=path([(left, bottom), (right, bottom)]), class_="grid")]
         for value, word in self.y_ticks:
             at = self.y(value)
             parts.append(element("path", d=path([(left, at), (right, at)]), class_="grid"))
             parts.append(element("text", word, x=left - 7, y=at + 4.5, text_anchor="end"))
-        for at, word in _roomy((self.x(value), word) for value, word in self.x_ticks):
+        for at, word in _without_overlap((self.x(value), word) for value, word in self.x_ticks):
             parts.append(element("path", d=path([(at, bottom), (at, bottom + 4)]), class_="grid"))
             parts.append(element("text", word, x=at, y=bottom + 18, text_anchor="middle"))
         parts.append(element("text", self.x_title, x=(left + right) / 2, y=bottom + 37, text_anchor="middle"))
@@ -90,7 +90,7 @@ class Axes:
 
 
 def draw_line(series: Series, axes: Axes) -> Markup:
-    """Line and marks; values that do not exist stand open above the frame."""
+    """Draw the line and its marks; a missing value is an open mark at the upper edge."""
     weight = "bold" if series.bold else "thin"
     parts = [
         element(
@@ -113,7 +113,7 @@ def draw_line(series: Series, axes: Axes) -> Markup:
 
 
 def draw_band(series: Series, axes: Axes) -> Markup:
-    """The interval around a line; where one end is open it runs to the edge of the frame."""
+    """Draw the interval around a line; an open end extends to the edge of the frame."""
     known = [p for p in series.points if p.y is not None and p.low is not None]
     if len(known) < 2:
         return Markup("").join(_whisker(p, series, axes) for p in known)
@@ -123,14 +123,14 @@ def draw_band(series: Series, axes: Axes) -> Markup:
 
 
 def draw_whiskers(series: Series, axes: Axes) -> Markup:
-    """The interval of each point as a line through it."""
+    """Draw the interval of each point as a line through it."""
     return Markup("").join(
         _whisker(p, series, axes) for p in series.points if p.y is not None and p.low is not None
     )
 
 
 def draw_names(series: Sequence[Series], axes: Axes) -> Markup:
-    """Each line's name and mark at its right end, moved apart where lines meet."""
+    """Draw each line's name and mark at its right end, moved apart where lines meet."""
     ends = [_end(one, axes) for one in series]
     places = spread([y for _, y in ends], LINE_HEIGHT, axes.y.end, axes.y.start)
     parts = []
@@ -138,7 +138,7 @@ def draw_names(series: Sequence[Series], axes: Axes) -> Markup:
         start = axes.x.end + 10
         parts.append(element("path", d=path([(x + 6, y), (start, y), (start + 12, place)]), class_="leader"))
         parts.append(mark(one.look.mark, start + 20, place, one.look.colour))
-        # The number of source models tells the lines of a learning curve apart: what is cut must not be that.
+        # The number of source models distinguishes the lines of a learning curve, so it must not be cut off.
         name = shortened(one.label.removesuffix(" sources"), LABEL_COLUMNS)
         classes = "strong" if one.bold else None
         text = element("text", element("title", one.label), name, x=start + 30, y=place + 4.5, class_=classes)
@@ -147,7 +147,7 @@ def draw_names(series: Sequence[Series], axes: Axes) -> Markup:
 
 
 def height_for(names: int) -> float:
-    """Of a panel with that many names beside it."""
+    """Height of a panel with this many names at its side."""
     return max(320, names * LINE_HEIGHT + 100)
 
 
@@ -171,7 +171,7 @@ def _end(series: Series, axes: Axes) -> tuple[float, float]:
 
 
 def _runs(points: Iterable[Point], axes: Axes) -> Iterator[list[tuple[float, float]]]:
-    """Stretches of points that have a value."""
+    """Runs of consecutive points with a value."""
     run: list[tuple[float, float]] = []
     for point in points:
         if point.y is None:
@@ -182,8 +182,8 @@ def _runs(points: Iterable[Point], axes: Axes) -> Iterator[list[tuple[float, flo
     yield run
 
 
-def _roomy(ticks: Iterable[tuple[float, str]], gap: float = 8) -> Iterator[tuple[float, str]]:
-    """Ticks whose words do not touch the one before."""
+def _without_overlap(ticks: Iterable[tuple[float, str]], gap: float = 8) -> Iterator[tuple[float, str]]:
+    """Ticks whose labels do not touch the previous label."""
     free = float("-inf")
     for at, word in ticks:
         half = len(word) * 3.6

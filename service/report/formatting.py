@@ -1,4 +1,4 @@
-"""Numbers and codes in the words people read: fractions as points or per cent."""
+"""Formats numbers and codes for people: fractions as percentage points or per cent."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def points(fraction: float | None, digits: int = 1) -> str:
 
 
 def percent(fraction: float | None, digits: int = 1) -> str:
-    """A share in per cent."""
+    """A fraction in per cent."""
     return NONE if fraction is None else f"{100 * fraction:.{digits}f}\u00a0%"
 
 
@@ -30,12 +30,12 @@ def tick(fraction: float) -> str:
 
 
 def number(count: float | None) -> str:
-    """A count with separators."""
+    """A count with thousands separators."""
     return NONE if count is None else f"{count:,}"
 
 
 def span(interval: Sequence[float | None] | None) -> str:
-    """An interval of points; an end that was not reached is open."""
+    """An interval in points; an end that was not reached is open."""
     if interval is None:
         return ""
     low, high = interval

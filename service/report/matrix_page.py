@@ -1,4 +1,4 @@
-"""The page of a matrix: every model's score, how hard the examples are, and what looks wrong."""
+"""The page of a matrix: scores of the models, difficulty of the examples, and possible errors in the data."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Interval = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A line of a table of scores, with a picture of its interval."""
+    """A row of a table of scores, with a picture of its interval."""
 
     model: str
     score: float | None
@@ -49,7 +49,7 @@ class SuspectLabel:
 
 @dataclass(frozen=True, slots=True)
 class MatrixSummary:
-    """What a first look at the cells shows."""
+    """A summary of a matrix's cells."""
 
     doubtful: Sequence[SuspectLabel]
     identical: Sequence[Sequence[str]]
@@ -73,7 +73,7 @@ def matrix_page(record: MatrixRecord, models: Iterable[ModelRecord], matrix: Mat
 
 
 def summarise_matrix(matrix: Matrix) -> MatrixSummary:
-    """Doubtful examples, identical models and subtasks."""
+    """Summarise doubtful examples, identical models and subtasks."""
     means, correlations = summary.difficulty(matrix), item_rest(matrix)
     found = [
         SuspectLabel(matrix.examples[j], float(correlations[j]), float(means[j]))
@@ -81,12 +81,12 @@ def summarise_matrix(matrix: Matrix) -> MatrixSummary:
     ]
     why = None
     if len(matrix.models) < LEAST_MODELS:
-        why = f"Fewer than {LEAST_MODELS} models cannot show which examples are mislabelled."
+        why = f"At least {LEAST_MODELS} models are needed to detect mislabelled examples."
     return MatrixSummary(found, summary.identical_models(matrix), summary.subtasks(matrix), why)
 
 
 def _model_rows(models: Iterable[ModelRecord]) -> tuple[list[Row], Scale]:
-    """The best models first, their intervals on one scale."""
+    """Rows of all models, the best first, with their intervals on one scale."""
     ranked = sorted(
         models, key=lambda model: (-(-1 if model.accuracy is None else model.accuracy), model.model)
     )
@@ -122,7 +122,7 @@ def _subtask_row(subtask: summary.Subtask) -> Row:
 
 
 def _whisker(value: float | None, interval: Interval | None, scale: Scale) -> Markup:
-    """A dot on its interval; the numbers stand beside it."""
+    """A picture of a value on its interval, for a row that shows the numbers too."""
     width, height = WHISKER
     middle = height / 2
     parts = [element("path", d=path([(scale.start, middle), (scale.end, middle)]), class_="grid")]
@@ -152,21 +152,21 @@ def _difficulty(matrix: Matrix) -> Panel:
         for low, high, count in zip(edges[:-1].tolist(), edges[1:].tolist(), counts.tolist(), strict=True)
         if count
     ]
-    told = ", ".join(
+    description = ", ".join(
         f"{int(count):,} from {formatting.percent(low, 0)}" for low, count in zip(edges, counts, strict=False)
     )
-    return Panel("Examples by mean score", told, 500, 300, Markup("").join([axes.draw(), *bars]))
+    return Panel("Examples by mean score", description, 500, 300, Markup("").join([axes.draw(), *bars]))
 
 
 def _bar(low: float, high: float, count: int, axes: Axes) -> Markup:
     span = f"{formatting.percent(low, 0)} to {formatting.percent(high, 0)}"
-    left, right, foot, head = axes.x(low), axes.x(high), axes.y(0), axes.y(count)
+    left, right, bottom, top_left = axes.x(low), axes.x(high), axes.y(0), axes.y(count)
     return element(
         "rect",
         element("title", f"{span}: {formatting.count(count, 'example')}"),
         x=left + 1,
-        y=head,
+        y=top_left,
         width=right - left - 2,
-        height=foot - head,
+        height=bottom - top_left,
         class_="bar",
     )

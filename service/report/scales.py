@@ -1,4 +1,4 @@
-"""From data to drawing units: linear and logarithmic scales with round ticks."""
+"""Linear and logarithmic scales from data to drawing units, with round ticks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Scale:
     logarithmic: bool = False
 
     def __call__(self, value: float) -> float:
-        """Where the value is drawn."""
+        """The drawing coordinate of the value."""
         low, high, value = self.low, self.high, min(max(value, self.low), self.high)
         if self.logarithmic:
             low, high, value = math.log(low), math.log(high), math.log(value)
@@ -27,7 +27,7 @@ class Scale:
 
 
 def ticks(low: float, high: float, about: int = 5) -> list[float]:
-    """Round values within [low, high], about that many."""
+    """About this many round values within [low, high]."""
     if high <= low:
         return [low]
     step = step_of((high - low) / about)
@@ -43,7 +43,7 @@ def step_of(rough: float) -> float:
 
 
 def ceiling(value: float, about: int = 5) -> float:
-    """The smallest round number of steps that holds the value."""
+    """The smallest multiple of a round step that is not below the value."""
     if value <= 0:
         return 1.0
     step = step_of(value / about)
@@ -51,7 +51,7 @@ def ceiling(value: float, about: int = 5) -> float:
 
 
 def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list[float]:
-    """Places for labels: near the wanted ones, at least `gap` apart, within [low, high] while they fit."""
+    """Positions for labels: near the wanted ones, at least `gap` apart, within [low, high] if they fit."""
     order = sorted(range(len(wanted)), key=wanted.__getitem__)
     gap = min(gap, (high - low) / max(len(wanted) - 1, 1))
     places = [0.0] * len(wanted)

@@ -1,4 +1,4 @@
-"""SVG as text: elements that escape whatever they hold."""
+"""Writes SVG as text; elements escape their content."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from collections.abc import Iterable
 
 from markupsafe import Markup
 
-# What XML 1.0 cannot hold, even escaped; and half surrogate pairs.
+# Characters that XML 1.0 cannot contain, even escaped, and half surrogate pairs.
 _ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
-# Overrides would run on into whatever stands beside the name.
+# Direction overrides would affect the text after the name.
 _OVERRIDES = re.compile("[\u202a-\u202e\u2066-\u2069]")
 
 
@@ -20,26 +20,26 @@ def element(tag: str, *content: str, **attributes: str | float | None) -> Markup
     Underscores in attribute names stand for hyphens, a trailing one is dropped
     (`class_`); attributes that are None are left out.
     """
-    given = Markup("").join(
+    rendered = Markup("").join(
         Markup(' {}="{}"').format(name.rstrip("_").replace("_", "-"), _number(value))
         for name, value in attributes.items()
         if value is not None
     )
     inside = Markup("").join(clean(part) for part in content)
     if not inside:
-        return Markup("<{}{}/>").format(tag, given)
-    return Markup("<{0}{1}>{2}</{0}>").format(tag, given, inside)
+        return Markup("<{}{}/>").format(tag, rendered)
+    return Markup("<{0}{1}>{2}</{0}>").format(tag, rendered, inside)
 
 
 def clean(text: str) -> str:
-    """Text that an XML document can hold, in its own direction; Markup as it is."""
+    """Text that an XML document can contain, isolated in direction; Markup is unchanged."""
     if isinstance(text, Markup):
         return text
     return _OVERRIDES.sub("", _ILLEGAL.sub("\ufffd", text))
 
 
 def shortened(name: str, most: int) -> str:
-    """A name in at most about `most` columns, its middle left out; ends tell models apart."""
+    """A name shortened to about `most` columns; the middle is cut, because the ends distinguish models."""
     name = clean(name)
     if width(name) <= most:
         return name
@@ -48,7 +48,7 @@ def shortened(name: str, most: int) -> str:
 
 
 def width(text: str) -> int:
-    """Columns of text in a terminal's sense: wide characters count two, marks none."""
+    """Number of columns as in a terminal: wide characters count as two, combining marks as none."""
     return sum(_columns(c) for c in text)
 
 

@@ -1,4 +1,4 @@
-"""Templates, the style sheet within every page, and the policy that lets nothing else in."""
+"""The templates, the inline style sheet of every page, and the content security policy."""
 
 from __future__ import annotations
 
@@ -52,24 +52,24 @@ PAGE_HEADERS = {
 
 
 def figure_headers(theme: Theme) -> dict[str, str]:
-    """For a figure opened as a page of its own."""
+    """Headers for a figure that is opened as a page."""
     palette = DARK if theme == "dark" else LIGHT
     policy = f"default-src 'none'; style-src {_hash(style(palette))}"
     return {"Content-Security-Policy": policy, "X-Content-Type-Options": "nosniff"}
 
 
 def render(template: str, **values: object) -> str:
-    """A page."""
+    """Render a template as a page."""
     return _ENVIRONMENT.get_template(template).render(stylesheet=STYLESHEET, **values)
 
 
 def pretty(value: object) -> str:
-    """JSON on as few lines as it fits."""
+    """JSON on as few lines as possible."""
     return clean(json.dumps(value, ensure_ascii=False))
 
 
 def shell(value: object) -> str:
-    """JSON as one word of a shell."""
+    """JSON, quoted as one word of a shell command."""
     return shlex.quote(json.dumps(value))
 
 

@@ -1,4 +1,4 @@
-"""Colours and marks: told apart by those who see no colour, on paper and in the dark."""
+"""Colours and marks that are distinguishable without colour vision, on paper and in dark mode."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _DASHES = (None, "7 3", "2 3", "9 3 2 3", "5 2", "12 4", "1 4")
 
 @dataclass(frozen=True, slots=True)
 class ThemeStyle:
-    """How one series is drawn: its class names its colour."""
+    """The style of one series; its class sets the colour."""
 
     colour: str
     mark: int
@@ -38,7 +38,7 @@ class ThemeStyle:
 
 
 def look(number: int) -> ThemeStyle:
-    """Of the series with this number; the first 56 differ in mark and dash alone."""
+    """The style of the series with this number; the first 56 differ even without colour."""
     return ThemeStyle(
         f"s{number % COLOURS}", number % len(_MARKS), _DASHES[(number + number // len(_MARKS)) % len(_DASHES)]
     )
@@ -68,7 +68,7 @@ _MARKS: tuple[list[tuple[float, float]], ...] = (
 
 
 def style(palette: dict[str, str] | None) -> str:
-    """Rules for figures: with the palette's own values, or in variables for a page to set."""
+    """CSS rules for figures, with the values of a palette or with variables that a page sets."""
     names = palette or {name: f"var(--{name})" for name in LIGHT}
     series = "".join(
         f".figure .{s}{{stroke:{names[s]}}}.figure .mark.{s}{{fill:{names[s]};stroke:none}}"

@@ -139,7 +139,7 @@ def test_the_home_and_matrix_pages_fit_any_screen(
     assert fits(page)
     assert accessibility_faults(page) == []
     page.locator("#matrices ~ .scroll a").first.click()
-    expect(page.get_by_role("heading", name="How hard the examples are")).to_be_visible()
+    expect(page.get_by_role("heading", name="Difficulty of the examples")).to_be_visible()
     assert fits(page)
     assert accessibility_faults(page) == []
 

@@ -207,7 +207,14 @@ def test_the_matrix_page_shows_scores_intervals_and_doubts() -> None:
     page = matrix_page(record_of(matrix, "<u>m</u>"), models_of(matrix), matrix)
     assert_inert(page)
     seen = Outline(page).text
-    for expected in ("<u>m</u>", "e00100", "2 models answer alike", "model-003", "<i>all</i>", "Wilson"):
+    for expected in (
+        "<u>m</u>",
+        "e00100",
+        "2 models have the same scores",
+        "model-003",
+        "<i>all</i>",
+        "Wilson",
+    ):
         assert expected in seen
 
 
@@ -222,7 +229,7 @@ def test_the_matrix_page_bears_gaps_and_models_without_a_score() -> None:
     ]
     page = matrix_page(record_of(matrix), models, matrix)
     assert_inert(page)
-    assert "Fewer than 8 models" in page
+    assert "At least 8 models are needed" in page
     assert "nan" not in Outline(page).text.lower()
 
 
