@@ -1,4 +1,4 @@
-"""What everything else computes on: the matrix, pairs of models, its outline and summary.
+"""The data that all engine packages use: the matrix, pairs of models, its outline and summary.
 
-The lowest layer of the engine: imports none of its other packages.
+The lowest layer of the engine: imports no other package of the engine.
 """

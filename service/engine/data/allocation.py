@@ -1,4 +1,4 @@
-"""How many examples each stratum gives: largest remainders between a least and a most."""
+"""Allocates examples to strata by largest remainders, within lower and upper bounds."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ def largest_remainder(
 ) -> NDArray[np.int64]:
     """Whole numbers in proportion to `shares` that sum to `size`.
 
-    What a stratum cannot take is handed on to the others in proportion; what is
-    left after rounding down goes to the largest fractions, equal ones drawn by lot.
+    What exceeds a stratum's capacity is shared among the others in proportion. What is left after
+    rounding down goes to the largest fractions; ties are broken at random.
 
     Parameters
     ----------
     size : int
-        Examples to hand out; K × `least` ≤ size ≤ sum of `capacities`.
+        Examples to allocate; K × `least` ≤ size ≤ sum of `capacities`.
     shares : ndarray, shape (K,)
         Positive; only their ratios matter.
     capacities : ndarray of int, shape (K,)
-        Most that each stratum can give, at least `least`.
+        Upper bound of each stratum, at least `least`.
     rng : Generator
-        Draws the lots between equal fractions.
+        Breaks ties between equal fractions.
     least : int, default 0
-        Fewest that each stratum gives.
+        Lower bound of each stratum.
 
     Returns
     -------
@@ -40,8 +40,8 @@ def largest_remainder(
     quotas = np.round(_bounded_quotas(size, shares.astype(np.float64), capacities, least), 9)
     counts = np.floor(quotas).astype(np.int64)
     fractions = quotas - counts
-    lots = rng.permutation(len(counts))
-    largest = np.lexsort((lots, -fractions))[: size - int(counts.sum())]
+    ties = rng.permutation(len(counts))
+    largest = np.lexsort((ties, -fractions))[: size - int(counts.sum())]
     counts[largest] += 1
     return counts
 

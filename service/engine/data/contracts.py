@@ -1,7 +1,7 @@
-"""The contract every selection method keeps.
+"""The contract that every selection method implements.
 
-fit(source, rng) learns from the source models once; pick(size) then chooses
-examples, and estimate(subset, answers) turns answers on them into full scores.
+fit(source, rng) learns from the source models once. Then pick(size) chooses examples, and
+estimate(subset, answers) estimates full scores from answers on them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ ScoredBy = Literal["scores", "confidences"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Source:
-    """What a method may see: the source models' results on the examples to choose from.
+    """The data that a method may use: the source models' results on the examples to choose from.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class Subset:
 
 
 class Fitted(Protocol):
-    """A method that has seen its source models."""
+    """A method that is fitted to its source models."""
 
     def pick(self, size: int) -> Subset:
         """Choose exactly `size` distinct examples, 1 ≤ size ≤ N."""
@@ -77,16 +77,16 @@ class Fitted(Protocol):
 
 
 class Method(Protocol):
-    """A way of choosing examples; one instance per request, holding its options.
+    """A method of choosing examples; one instance per request, with its options.
 
     Attributes
     ----------
     name : str
-        As in the API.
+        The name in the API.
     estimators : tuple of str
         Names `Fitted.estimate` accepts; the first is the default.
     scored_by : "scores" or "confidences"
-        What targets' answers are by default (confidences only if the matrix has them).
+        What the target models' answers are by default (confidences only if the matrix has them).
     """
 
     name: ClassVar[str]
@@ -102,7 +102,7 @@ class Method(Protocol):
         Raises
         ------
         Unsuitable
-            The data cannot carry this method; the text says why.
+            The data do not suit this method; the text says why.
         """
 
 

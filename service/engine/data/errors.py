@@ -1,14 +1,14 @@
-"""What the engine raises when the data, not the program, is at fault.
+"""Errors that the engine raises if the data, not the program, are the cause.
 
 EngineError
-├── Unsuitable    this method cannot work on these data; the others can
+├── Unsuitable    this method cannot work on these data; others may
 ├── Undefined     the question has no answer on these data
 └── Stopped       the caller asked a long computation to stop
 """
 
 
 class EngineError(Exception):
-    """Base of the engine's errors; its text is fit to be shown to the user."""
+    """Base of the engine's errors; its text can be shown to the user."""
 
 
 class Unsuitable(EngineError):

@@ -1,4 +1,4 @@
-"""Item–rest correlations: which examples go against the others, as mislabelled ones do."""
+"""Item–rest correlations, which are negative for examples that are likely mislabelled."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from scipy import stats
 from service.engine.data.matrix import Matrix
 
 LEAST_MODELS = 8
-"""Fewer tell nothing about single examples."""
+"""Fewer models give no evidence on single examples."""
 
 FALSE_ALARMS = 0.05
-"""Share of the examples called doubtful that may be so by chance alone."""
+"""False discovery rate: accepted share of false alarms among the doubtful examples."""
 
 _BLOCK = 256
-"""Examples at a time, so that they stay in the cache."""
+"""Examples per block, so that a block fits into the cache."""
 _FLAT = 1e-11
-"""Variances below this share of the second moment are rounding."""
+"""Variances below this share of the second moment are rounding errors."""
 
 Floats = NDArray[np.float64]
 
@@ -28,8 +28,8 @@ def item_rest(matrix: Matrix) -> Floats:
     Returns
     -------
     ndarray, shape (N,)
-        Pearson's r over the models scored on it and on another; NaN where either side is
-        constant.
+        Pearson's r over the models with a score on it and on another example; NaN where either variable
+        is constant.
     """
     if matrix.missing is None:
         asked = np.full(len(matrix.models), len(matrix.examples))
@@ -37,7 +37,7 @@ def item_rest(matrix: Matrix) -> Floats:
         asked = (~matrix.missing).sum(axis=1)
     kept = asked > 1
     b = 1 / (asked[kept] - 1)
-    # The rest of cell (i, j) is a_i - b_i x_ij, so that every sum over models is a product.
+    # The mean of the others of cell (i, j) is a_i - b_i x_ij, so every sum over models is a matrix product.
     a = b * matrix.sums[kept]
     scores = matrix.scores if kept.all() else matrix.scores[kept]
     found = np.empty(len(matrix.examples))
@@ -53,7 +53,7 @@ def item_rest(matrix: Matrix) -> Floats:
 
 
 def _complete(x: Floats, xx: Floats, a: Floats, b: Floats) -> Floats:
-    """As `_sums` says, where b is the same for all models and nothing is missing."""
+    """`_correlation` of the sums for complete scores, where b is the same for all models."""
     if not len(a):
         return np.full(x.shape[1], np.nan)
     sx, xa = np.stack((np.ones_like(a), a)) @ x
@@ -65,13 +65,14 @@ def _complete(x: Floats, xx: Floats, a: Floats, b: Floats) -> Floats:
     return _correlation(n, sx, sy, sxx, sxy, syy, largest)
 
 
-def _sums(x: Floats, xx: Floats, a: Floats, b: Floats, there: NDArray[np.bool_]) -> tuple[Floats, ...]:
-    """N and the sums of x, y, x², xy and y² by column, y being a - b x over the models that are there.
+def _sums(x: Floats, xx: Floats, a: Floats, b: Floats, present: NDArray[np.bool_]) -> tuple[Floats, ...]:
+    """N and the sums of x, y, x², xy and y² by column, where y = a - b x, over the models without missing
+    cells.
 
-    x is 0 where a model is not.
+    x is 0 in missing cells.
     """
     one = np.ones_like(a)
-    n, pa, paa = np.stack((one, a, a * a)) @ there.astype(np.float64)
+    n, pa, paa = np.stack((one, a, a * a)) @ present.astype(np.float64)
     sx, xa, xb, xab = np.stack((one, a, b, a * b)) @ x
     sxx, xxb, xxbb = np.stack((one, b, b * b)) @ xx
     return n, sx, pa - xb, sxx, xa - xxb, paa - 2 * xab + xxbb, paa
@@ -80,35 +81,37 @@ def _sums(x: Floats, xx: Floats, a: Floats, b: Floats, there: NDArray[np.bool_])
 def _correlation(
     n: Floats, sx: Floats, sy: Floats, sxx: Floats, sxy: Floats, syy: Floats, largest: Floats
 ) -> Floats:
-    """Correlation by sums; `largest` is what the sum of y² was before anything was taken from it."""
+    """Correlation from sums; `largest` is the sum of y² before subtractions, which sets the scale of
+    rounding.
+    """
     vx, vy = n * sxx - sx * sx, n * syy - sy * sy
     # The product underflows to 0 where all scores are below about 1e-77.
-    sound = (vx > _FLAT * n * sxx) & (vy > _FLAT * n * largest) & (vx * vy > 0)
-    size = np.sqrt(np.where(sound, vx * vy, 1.0))
-    return np.where(sound, (n * sxy - sx * sy) / size, np.nan)
+    defined = (vx > _FLAT * n * sxx) & (vy > _FLAT * n * largest) & (vx * vy > 0)
+    size = np.sqrt(np.where(defined, vx * vy, 1.0))
+    return np.where(defined, (n * sxy - sx * sy) / size, np.nan)
 
 
 def doubtful(matrix: Matrix, correlations: Floats) -> NDArray[np.intp]:
-    """Examples that better models get wrong more often: likely mislabelled, the worst first.
+    """Examples that better models get wrong more often, which are likely mislabelled; the worst first.
 
-    Those whose correlation is below 0 by more than chance, with so few false alarms among
-    them (Benjamini & Hochberg 1995) however many examples there are.
+    Those whose correlation is significantly below 0, at a false discovery rate of `RATE` (Benjamini &
+    Hochberg 1995).
 
     Parameters
     ----------
     matrix : Matrix
-        An example of which fewer than eight models have a score, and one on another, is never doubtful.
+        An example is never doubtful if fewer than eight models have a score on it and on another example.
     correlations : ndarray, shape (N,)
-        Its `item_rest`.
+        Result of `item_rest`.
     """
     n = np.full(len(correlations), len(matrix.models))
     if matrix.missing is not None:
-        there = ~matrix.missing
-        n = there[there.sum(axis=1) > 1].sum(axis=0)
+        present = ~matrix.missing
+        n = present[present.sum(axis=1) > 1].sum(axis=0)
     usable = np.flatnonzero(np.isfinite(correlations) & (n >= LEAST_MODELS))
     r, freedom = np.clip(correlations[usable], -1 + 1e-12, 1 - 1e-12), n[usable] - 2
     steps, tests = r * np.sqrt(freedom / (1 - r**2)), len(usable)
-    low = steps <= stats.norm.ppf(FALSE_ALARMS)  # beyond, p is above every threshold
+    low = steps <= stats.norm.ppf(FALSE_ALARMS)  # above this, p exceeds every threshold
     usable, p = usable[low], stats.t.cdf(steps[low], freedom[low])
     order = np.argsort(p, kind="stable")
     passing = np.flatnonzero(p[order] <= FALSE_ALARMS * np.arange(1, len(p) + 1) / max(tests, 1))

@@ -1,7 +1,6 @@
-"""The correctness matrix: models × examples, in one canonical order.
+"""The correctness matrix: models × examples, in canonical order.
 
-Models and examples are always sorted by id, so no number and no subset can
-depend on the order of an upload.
+Models and examples are always sorted by id, so no result depends on the order of an upload.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ MissingPolicy = Literal["drop_examples", "drop_models", "zero"]
 class Matrix:
     """Scores of M models on N examples.
 
-    Build one with `build`; the constructor trusts its arguments.
+    Create one with `build`; the constructor does not check its arguments.
 
     Attributes
     ----------
@@ -40,7 +39,7 @@ class Matrix:
     confidences : ndarray of float32, shape (M, N), optional
         Probability each model gave to the right answer, in [0, 1].
     embeddings : ndarray of float32, shape (N, D), optional
-        One vector an example.
+        One vector per example.
     """
 
     models: tuple[str, ...]
@@ -64,7 +63,7 @@ class Matrix:
         confidences: NDArray[np.generic] | None = None,
         embeddings: NDArray[np.generic] | None = None,
     ) -> Matrix:
-        """Sort models and examples by id and settle the dtypes.
+        """Sort models and examples by id and choose the dtypes.
 
         Parameters
         ----------
@@ -73,7 +72,7 @@ class Matrix:
         scores : ndarray, shape (M, N)
             Finite values in [0, 1]; NaN marks a missing cell.
         missing : ndarray of bool, shape (M, N), optional
-            Further missing cells.
+            Additional missing cells.
         subtasks : sequence of str, optional
             Subtask of each example, in the order of `examples`.
         confidences : ndarray, shape (M, N), optional
@@ -119,7 +118,7 @@ class Matrix:
         """Sum of each model's scores, shape (M,)."""
         if not self.binary:
             return np.asarray(self.scores.sum(axis=1), dtype=np.float64)
-        # Row by row: numpy counts a row of booleans four times as fast as it sums along an axis.
+        # Row by row, because numpy counts a row of booleans four times as fast as it sums along an axis.
         return np.array([np.count_nonzero(row) for row in self.scores.view(np.bool_)], dtype=np.float64)
 
     @property
@@ -140,7 +139,7 @@ class Matrix:
     def take(
         self, models: NDArray[np.integer] | None = None, examples: NDArray[np.integer] | None = None
     ) -> Matrix:
-        """The part with these row and column indices, each ascending and distinct."""
+        """The submatrix with these row and column indices, each ascending and distinct."""
         rows = np.arange(len(self.models)) if models is None else models
         columns = np.arange(len(self.examples)) if examples is None else examples
         gone = None if self.missing is None else _pick(self.missing, rows, columns)
@@ -157,7 +156,7 @@ class Matrix:
         )
 
     def fill(self, policy: MissingPolicy) -> Matrix:
-        """A complete matrix: missing cells count 0, or take their example or model with them."""
+        """A complete matrix: missing cells become 0, or their examples or models are dropped."""
         if self.missing is None:
             return self
         if policy == "zero":
@@ -171,7 +170,7 @@ class Matrix:
 
 
 def order(ids: Sequence[str]) -> NDArray[np.intp]:
-    """Places of the ids as `Matrix.build` sorts them."""
+    """Positions of the ids in the order of `Matrix.build`."""
     return np.array(sorted(range(len(ids)), key=ids.__getitem__), dtype=np.intp)
 
 
@@ -197,10 +196,10 @@ def _strata(
 
 
 def _pick(values: NDArray[Kind], rows: NDArray[np.integer], columns: NDArray[np.integer]) -> NDArray[Kind]:
-    """The cells of these rows and columns; row by row, thrice as fast as by `ix_`."""
+    """The cells of these rows and columns; row by row, which is three times as fast as `ix_`."""
     picked = np.empty((len(rows), len(columns)), dtype=values.dtype)
     for row, out in zip(rows.tolist(), picked, strict=True):
-        # Out of bounds cannot be: the mode only spares numpy a buffer.
+        # No index is out of bounds; the mode only avoids a buffer in numpy.
         np.take(values[row], columns, out=out, mode="clip")
     return picked
 

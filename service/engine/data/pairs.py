@@ -1,4 +1,4 @@
-"""ModelPairs of models: which are compared, how far apart they truly are, in which bin.
+"""Pairs of models: which are compared, their true difference, and its bin.
 
 Bins of the true difference have width 0.005 and are found by integer arithmetic
 where scores are 0/1: floor(200 · 0.145) is 28 in floating point, not 29.
@@ -15,19 +15,19 @@ BINS_PER_UNIT = 200
 BIN_WIDTH = 1 / BINS_PER_UNIT
 N_BINS = BINS_PER_UNIT + 1
 EQUAL = 1e-12
-"""Differences this small are none."""
+"""Differences this small count as 0."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ModelPairs:
-    """ModelPairs of columns 0 … T − 1 in each of R trials, trial by trial.
+    """Pairs of columns 0 … T − 1 in each of R trials, trial by trial.
 
     Attributes
     ----------
     trial, first, second : ndarray of int32, shape (P,)
         first < second.
     possible : int
-        ModelPairs there are; more than P when they were sampled.
+        Number of possible pairs; more than P if the pairs are a sample.
     """
 
     trial: NDArray[np.int32]
@@ -37,19 +37,19 @@ class ModelPairs:
 
     @property
     def sampled(self) -> bool:
-        """Whether only a part of the possible pairs is here."""
+        """Whether the pairs are a sample of the possible pairs."""
         return len(self.first) < self.possible
 
 
 def choose_pairs(n_models: int, trials: int, most: int, rng: np.random.Generator) -> ModelPairs:
-    """All pairs of every trial, or an equal uniform sample of each where they are too many.
+    """All pairs of every trial, or an equally large uniform sample of each if there are too many.
 
     Parameters
     ----------
     n_models : int
-        T, models compared in a trial.
+        T, number of models compared in a trial.
     most : int
-        Most pairs over all trials.
+        Maximum number of pairs over all trials.
     """
     possible = n_models * (n_models - 1) // 2
     each = min(possible, max(1, most // trials))
@@ -67,7 +67,7 @@ def _sample(possible: int, size: int, rng: np.random.Generator) -> NDArray[np.in
 
 
 def unrank(codes: NDArray[np.int64], n_models: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The pairs at these places of the row-by-row upper triangle."""
+    """The pairs at these positions of the upper triangle, row by row."""
     width = 2 * n_models - 1
     first = ((width - np.sqrt(width**2 - 8.0 * codes)) / 2).astype(np.int64)
     first -= first * (width - first) // 2 > codes
@@ -77,12 +77,12 @@ def unrank(codes: NDArray[np.int64], n_models: int) -> tuple[NDArray[np.int64], 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Truth:
-    """How far apart the models of each pair truly are.
+    """The true difference of each pair.
 
     Attributes
     ----------
     sign : ndarray of int8, shape (P,)
-        Which of the two is better; 0 for an equal pair.
+        Which of the two is better; 0 if they are equal.
     bin : ndarray of int16, shape (P,)
         floor(200 |Δ|).
     largest : float
@@ -95,7 +95,7 @@ class Truth:
 
     @classmethod
     def of(cls, difference: NDArray[np.float64], n_examples: int, *, counts: bool) -> Truth:
-        """From differences of score sums over N examples; whole numbers if `counts`."""
+        """From differences of score sums over N examples, which are whole numbers if `counts`."""
         gap = np.abs(difference)
         if counts:
             bins = BINS_PER_UNIT * gap.astype(np.int64) // n_examples
@@ -107,14 +107,14 @@ class Truth:
 
 
 def signs(difference: NDArray[np.float64]) -> NDArray[np.int8]:
-    """Order of estimates: −1, 0 (a tie within 1e-12) or 1."""
+    """Signs of differences between estimates: −1, 0 (a tie within 1e-12) or 1."""
     return (difference > EQUAL).astype(np.int8) - (difference < -EQUAL)
 
 
 def discordant(
     scores: NDArray[np.uint8], first: NDArray[np.integer], second: NDArray[np.integer]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Examples only the better and only the worse model of each pair gets right, each (P,).
+    """Numbers of examples that only the better and only the worse model of each pair gets right, each (P,).
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A first look at a matrix: how hard each example is, its subtasks, and models that are one."""
+"""A summary of a matrix: the difficulty of each example, its subtasks, and identical models."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Subtask:
 
 
 def difficulty(matrix: Matrix) -> NDArray[np.float64]:
-    """Mean score of the scored models on each example, shape (N,); NaN where none is scored."""
+    """Mean score of the models with a score on each example, shape (N,); NaN where there is none."""
     total = matrix.scores.sum(axis=0, dtype=np.float64)
     if matrix.missing is None:
         return np.asarray(total / len(matrix.models))
@@ -34,12 +34,12 @@ def difficulty(matrix: Matrix) -> NDArray[np.float64]:
 
 
 def identical_models(matrix: Matrix) -> list[tuple[str, ...]]:
-    """Groups of models with the same score, or gap, on every example; the largest first."""
+    """Groups of models with the same score, or missing score, on every example; the largest first."""
     starts: dict[bytes, list[int]] = defaultdict(list)
     groups: dict[bytes, list[str]] = defaultdict(list)
     for at, row in enumerate(matrix.scores[:, :_START]):
         starts[row.tobytes()].append(at)
-    # Few models have so much as the same start: only they are compared in full.
+    # Few models agree even on the first examples; only those are compared in full.
     for at in (at for rows in starts.values() if len(rows) > 1 for at in rows):
         gaps = b"" if matrix.missing is None else np.packbits(matrix.missing[at]).tobytes()
         groups[matrix.scores[at].tobytes() + gaps].append(matrix.models[at])

@@ -1,4 +1,4 @@
-"""What a numerical library could hold: singular values, k-medoids, item response theory.
+"""General numerical methods: singular values, k-medoids, item response theory.
 
 May import data.
 """

@@ -4,11 +4,10 @@ P(model i is right on example j) = σ(θ_i · a_j − b_j), abilities θ and dis
 a in D dimensions, difficulties b, with independent Gaussian priors on all three.
 Scores between 0 and 1 enter the Bernoulli likelihood as fractions of a right answer.
 
-The priors fix the scale and pull towards 0, so answers that are all right or all
-wrong have finite abilities and constant examples finite difficulties. What they
-leave free is a rotation: the axes are turned to those of the discriminations'
-singular vectors, largest first, each pointing to where examples discriminate
-positively on average.
+The priors fix the scale and shrink towards 0, so answers that are all right or all wrong give finite
+abilities, and constant examples have finite difficulties. The priors do not fix the rotation: the axes
+are rotated to the discriminations' singular vectors, largest first, each with the sign for which
+examples discriminate positively on average.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ class Irt:
     iterations : int
         Quasi-Newton steps taken.
     converged : bool
-        Whether the last steps changed nothing that matters (see `fit`).
+        Whether the last steps changed nothing relevant (see `fit`).
     """
 
     ability: Floats
@@ -62,11 +61,11 @@ class Irt:
     converged: bool
 
     def probabilities(self, ability: Floats) -> Floats:
-        """Chance of a right answer of models with abilities (T, D) on every example, shape (T, N)."""
+        """Probability of a right answer of models with abilities (T, D) on every example, shape (T, N)."""
         return np.asarray(expit(ability @ self.discrimination.T - self.difficulty))
 
     def abilities(self, examples: NDArray[np.integer], answers: Floats) -> Floats:
-        """Abilities of models that answered some examples, the most probable ones.
+        """Most probable abilities of models that answered some examples.
 
         Parameters
         ----------
@@ -97,14 +96,14 @@ def fit(
     scores : ndarray, shape (S, N)
         Values in [0, 1].
     dimensions : int, default 10
-        Cut to what the scores can tell apart, min(S, N).
+        Reduced to the rank that the scores can have, min(S, N).
     observed : ndarray of bool, shape (S, N), optional
-        Cells to learn from; the others are skipped. All by default.
+        Cells to learn from; the others are ignored. By default all.
     tolerance : float, default 1e-6
         Converged when a step lowers the negative log posterior by less than this
-        share of it, or the gradient promises no more.
+        share of it, or the gradient is too small for that.
     max_iterations : int, default 1000
-        When they do not suffice, `Irt.converged` is False.
+        If the fit needs more, `Irt.converged` is False.
     """
     posterior = _Posterior(scores, min(dimensions, *scores.shape), observed)
     result = minimize(
@@ -116,7 +115,7 @@ def fit(
     )
     ability, discrimination, intercept = posterior.parameters(result.x)
     turn = _principal_axes(discrimination)
-    # The line search gives up where rounding drowns what is left to gain; that is convergence too.
+    # The line search stops where the remaining gain is below rounding error; that is convergence too.
     flat = 0.5 * float(result.jac @ result.jac) <= tolerance * abs(float(result.fun))
     converged = bool(np.isfinite(result.fun)) and (bool(result.success) or flat)
     return Irt(ability @ turn, discrimination @ turn, -intercept, int(result.nit), converged)
@@ -127,8 +126,8 @@ def abilities(
 ) -> Floats:
     """Most probable abilities given the examples' parameters, by damped Newton steps.
 
-    The log posterior is strictly concave, so the mode is one and the steps,
-    halved until they climb, reach it.
+    The log posterior is strictly concave, so its mode is unique. Steps are halved until they increase
+    it, so they converge to the mode.
 
     Parameters
     ----------
@@ -171,7 +170,7 @@ def _log_posterior(theta: Floats, discrimination: Floats, difficulty: Floats, an
 
 
 def _principal_axes(discrimination: Floats) -> Floats:
-    """The orthogonal matrix, shape (D, D), that turns the axes as the module's head says."""
+    """The orthogonal matrix, shape (D, D), that rotates the axes as the module's docstring says."""
     _, axes = np.linalg.eigh(discrimination.T @ discrimination)
     axes = axes[:, ::-1]
     return np.asarray(axes * np.where((discrimination @ axes).sum(axis=0) < 0, -1, 1))
@@ -227,7 +226,7 @@ class _Posterior:
         return value, gradient * self._scale
 
     def _likelihood(self, part: slice, z: NDArray[np.float32]) -> tuple[float, NDArray[np.float32]]:
-        """Negative log likelihood of some examples, and its derivative by their logits z."""
+        """Negative log likelihood of some examples, and its derivative with respect to their logits z."""
         scores = self._scores[part]
         small = np.exp(-np.abs(z))
         loss = np.maximum(z, 0) + np.log1p(small) - scores * z
@@ -238,10 +237,11 @@ class _Posterior:
         return float(loss.sum(dtype=np.float64)), right - scores
 
     def start(self) -> Floats:
-        """Difficulties from the mean scores, the rest from the leading singular vectors of the residuals.
+        """Starting values: difficulties from the mean scores, the others from singular vectors of the
+        residuals.
 
-        A singular value is shared between ability and discrimination as the priors
-        would have it. Also sets the scale of the variables, from the curvature there.
+        A singular value is divided between ability and discrimination according to the priors. Also sets
+        the scale of the variables, from the curvature at the start.
         """
         seen = self._models if self._observed is None else self._observed.sum(axis=1)
         p = (self._scores.sum(axis=1, dtype=np.float64) + 0.5) / (seen + 1)

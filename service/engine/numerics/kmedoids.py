@@ -6,15 +6,13 @@ cluster C, the loss changes by
 
     Σ_{o ∈ C} (d2 − d1)  −  Σ_o max(d1 − d_oj, 0)  −  Σ_{o ∈ C} max(d2 − max(d_oj, d1), 0)
 
-with d1 and d2 the distances of o to its nearest and second nearest medoid. Only
-pairs with d_oj < d2 count, and those get few as k grows, so one sparse pass over
-a block of rows prices all their swaps; the promising candidates are then offered
-one by one against the state they meet.
+with d1 and d2 the distances of o to its nearest and second nearest medoid. Only pairs with d_oj < d2
+matter, and they become few as k grows. So one sparse pass over a block of rows computes the changes of
+all their swaps; then the promising candidates are tried one by one with the current medoids.
 
-BUILD is facility location, hence submodular: gains only shrink as medoids are
-added, so stale ones are upper bounds and few need refreshing at each step. The
-greedy order serves every k. Random restarts guard against the poor local optima
-that BUILD can lead to where distances are low-dimensional.
+BUILD is facility location, which is submodular: gains only shrink as medoids are added, so old gains are
+upper bounds and few must be recomputed at each step. The greedy order is the same for every k. Random
+restarts avoid the poor local optima that BUILD can lead to if distances are low-dimensional.
 """
 
 from __future__ import annotations
@@ -72,19 +70,19 @@ class KMedoids:
     def cluster(
         self, k: int, rng: np.random.Generator, *, restarts: int = 4, max_sweeps: int = 50
     ) -> Clustering:
-        """Cluster into k, 1 ≤ k ≤ N; the answer does not depend on earlier calls.
+        """Cluster into k, 1 ≤ k ≤ N; the result does not depend on earlier calls.
 
         Parameters
         ----------
         k : int
             Number of medoids.
         rng : Generator
-            Draws the starts after the first, which is BUILD.
+            Draws the starts after the first one, which is BUILD.
         restarts : int, default 4
-            Random starts besides BUILD; the lowest loss wins.
+            Random starts in addition to BUILD; the lowest loss is used.
         max_sweeps : int, default 50
-            Most passes over all candidates for a start; `Clustering.converged`
-            tells whether they were enough.
+            Maximum number of passes over all candidates per start; `Clustering.converged` says whether
+            they were enough.
         """
         n = len(self._distances)
         best = self._descend(self.build(k), max_sweeps)
@@ -103,16 +101,16 @@ class KMedoids:
         return Clustering(swaps.medoids[order], labels, swaps.loss, converged)
 
     def build(self, k: int) -> NDArray[np.int64]:
-        """The first k medoids of the greedy order, each the one that lowers the loss the most."""
+        """The first k medoids of the greedy order; each one lowers the loss the most."""
         while len(self._order) < k:
-            chosen = self._steepest()
+            chosen = self._largest_gain()
             self._order.append(chosen)
             np.minimum(self._nearest, self._distances[chosen], out=self._nearest)
             self._gains[chosen] = -1
         return np.array(self._order[:k], dtype=np.int64)
 
-    def _steepest(self) -> int:
-        """The candidate with the largest gain, refreshing only those that could still be it."""
+    def _largest_gain(self) -> int:
+        """The candidate with the largest gain; recomputes only gains that could still be the largest."""
         bounds = self._gains.copy()
         while True:
             ahead = int(np.argmax(self._gains))
@@ -127,7 +125,7 @@ class KMedoids:
 
 
 class _Swaps:
-    """The swap phase: the medoids, and each point's two nearest of them."""
+    """State of the swap phase: the medoids, and each point's two nearest medoids."""
 
     def __init__(self, distances: NDArray[np.float32], medoids: NDArray[np.int64]) -> None:
         n = len(distances)
@@ -138,7 +136,7 @@ class _Swaps:
         self.d1 = distances[medoids[0]].copy()
         self.d2 = np.full(n, distances.max(), dtype=np.float32)
         if len(medoids) > 1:
-            self._seek(np.arange(n))
+            self._find_nearest(np.arange(n))
 
     @property
     def loss(self) -> float:
@@ -146,21 +144,21 @@ class _Swaps:
         return float(self.d1.sum(dtype=np.float64))
 
     def sweep(self) -> int:
-        """Offer every point as a medoid, a block at a time; returns the number of swaps made."""
+        """Try every point as a medoid, one block at a time; returns the number of swaps."""
         n = len(self.distances)
         step = min(_BLOCK_ROWS, max(1, _BLOCK_CELLS // n))
-        return sum(self._exhaust(start, min(start + step, n)) for start in range(0, n, step))
+        return sum(self._swap_until_optimal(start, min(start + step, n)) for start in range(0, n, step))
 
-    def _exhaust(self, start: int, stop: int) -> int:
+    def _swap_until_optimal(self, start: int, stop: int) -> int:
         """Make the best swap with a candidate in start … stop until none lowers the loss."""
         swaps, loss = 0, self.loss
         while True:
             changes = self._changes(start, stop)
-            candidate, victim = divmod(int(np.argmin(changes)), changes.shape[1])
-            if changes[candidate, victim] >= -_SLACK * loss:
+            candidate, replaced = divmod(int(np.argmin(changes)), changes.shape[1])
+            if changes[candidate, replaced] >= -_SLACK * loss:
                 return swaps
-            self._swap(victim, start + candidate)
-            # Next to distant medoids small gains are rounding, and could come round for ever.
+            self._swap(replaced, start + candidate)
+            # Small gains can be rounding errors, and swapping for them could cycle forever.
             if self.loss >= loss:
                 return swaps
             swaps, loss = swaps + 1, self.loss
@@ -176,18 +174,18 @@ class _Swaps:
         removal = np.bincount(self.nearest, self.d2 - self.d1, k)
         return np.asarray(removal - own - shared[:, None])
 
-    def _swap(self, victim: int, candidate: int) -> None:
-        self.medoids[victim] = candidate
+    def _swap(self, replaced: int, candidate: int) -> None:
+        self.medoids[replaced] = candidate
         distance = self.distances[candidate]
-        orphans = (self.nearest == victim) | (self.second == victim)
-        closest = ~orphans & (distance < self.d1)
-        closer = ~orphans & ~closest & (distance < self.d2)
+        reassigned = (self.nearest == replaced) | (self.second == replaced)
+        closest = ~reassigned & (distance < self.d1)
+        closer = ~reassigned & ~closest & (distance < self.d2)
         self.second[closest], self.d2[closest] = self.nearest[closest], self.d1[closest]
-        self.nearest[closest], self.d1[closest] = victim, distance[closest]
-        self.second[closer], self.d2[closer] = victim, distance[closer]
-        self._seek(np.flatnonzero(orphans))
+        self.nearest[closest], self.d1[closest] = replaced, distance[closest]
+        self.second[closer], self.d2[closer] = replaced, distance[closer]
+        self._find_nearest(np.flatnonzero(reassigned))
 
-    def _seek(self, points: NDArray[np.int64]) -> None:
+    def _find_nearest(self, points: NDArray[np.int64]) -> None:
         """Find the two nearest medoids of these points."""
         distances = self.distances[points[:, None], self.medoids]
         two = np.argpartition(distances, 1, axis=1)

@@ -1,1 +1,1 @@
-"""Selection methods: which examples make the micro-benchmark."""
+"""Selection methods, which choose the examples of a micro-benchmark."""

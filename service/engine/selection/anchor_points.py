@@ -1,15 +1,14 @@
-"""`anchor_points`: the medoids of examples whose source results go together.
+"""`anchor_points`: the medoids of groups of examples with correlated source results.
 
-Distance is 1 − correlation of the source models' confidences (scores without
-confidences), each medoid weighted by the share of examples nearest to it (Vivek et
-al. 2024, "Anchor Points", as used in arXiv 2510.08730).
+The distance is 1 − correlation of the source models' confidences (scores if there are no confidences).
+Each medoid is weighted by the share of examples nearest to it (Vivek et al. 2024, "Anchor Points", as
+used in arXiv 2510.08730).
 
-Examples on which all source models agree correlate with nothing. They are set
-aside, never chosen before all others are, and their share goes to the medoid that
-foretells them best, by mean squared difference over the source models: the ones
-all get right to the easiest, the ones all get wrong to the hardest. So weights sum
-to 1, a perfect model is estimated 1, and the estimate is not pulled towards the
-middle as it would be if they were ignored.
+Examples on which all source models agree have no correlations. They are chosen only after all others.
+Their share goes to the medoid that predicts them best, by mean squared difference over the source
+models: examples that all get right go to the easiest medoid, those that all get wrong to the hardest. So
+weights sum to 1, the estimate of a perfect model is 1, and estimates are not biased towards the middle,
+as they would be without these examples.
 """
 
 from __future__ import annotations
@@ -30,7 +29,8 @@ MAX_EXAMPLES = 16_384
 
 _RESTARTS = 4
 _RESTARTS_UP_TO = 1024
-"""Above this side BUILD alone: one descent is as good as the mean of random starts, and costs seconds."""
+"""Above this size only BUILD is used: one descent is as good as the mean of random starts, and takes
+seconds."""
 
 
 class AnchorPoints:
@@ -50,7 +50,7 @@ class AnchorPoints:
         """
         if source.n_models < MIN_MODELS:
             raise Unsuitable(
-                f"correlations need at least {MIN_MODELS} source models, and there are {source.n_models}"
+                f"correlations need at least {MIN_MODELS} source models, but there are {source.n_models}"
             )
         values = np.asarray(
             source.scores if source.confidences is None else source.confidences, dtype=np.float32
@@ -58,8 +58,9 @@ class AnchorPoints:
         varying = np.ptp(values, axis=0) > 0
         if varying.sum() > MAX_EXAMPLES:
             raise Unsuitable(
-                f"distances between {varying.sum():,} examples do not fit the memory this method may use; "
-                f"it takes up to {MAX_EXAMPLES:,}: hold out more examples or choose another method"
+                f"distances between {varying.sum():,} examples need more memory than this method may use; "
+                f"it works with up to {MAX_EXAMPLES:,} examples: hold out more examples or choose another "
+                "method"
             )
         medoids = KMedoids(correlation_distances(values[:, varying])) if varying.any() else None
         return FittedAnchors(
@@ -90,7 +91,7 @@ def correlation_distances(values: NDArray[np.float32]) -> NDArray[np.float32]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FittedAnchors:
-    """The examples that vary with their distances, the constant ones in random order.
+    """The varying examples with their distances, and the constant ones in random order.
 
     Attributes
     ----------
@@ -99,7 +100,7 @@ class FittedAnchors:
     varying, constant : ndarray of int64
         Columns of the source.
     values : ndarray of float32, shape (S, N)
-        What the source models' results were correlated on.
+        The source models' results that were correlated.
     seed : int
         Of the random restarts.
     """
@@ -122,12 +123,14 @@ class FittedAnchors:
             chosen = self.varying[clustering.medoids]
             share = np.bincount(clustering.labels, minlength=size).astype(np.float64)
             left = self.constant
-        share += np.bincount(self._foretelling(chosen, left), minlength=size)
+        share += np.bincount(self._nearest_chosen(chosen, left), minlength=size)
         order = np.argsort(chosen)
         return Subset(chosen[order], (share / share.sum())[order])
 
-    def _foretelling(self, chosen: NDArray[np.int64], left: NDArray[np.int64]) -> NDArray[np.int64]:
-        """For each example left over, the position of the chosen one with the least squared difference."""
+    def _nearest_chosen(self, chosen: NDArray[np.int64], left: NDArray[np.int64]) -> NDArray[np.int64]:
+        """For each example that was not chosen, the position of the chosen one with the smallest squared
+        difference.
+        """
         level = self.values[0, left].astype(np.float64)
         mean = self.values[:, chosen].mean(axis=0, dtype=np.float64)
         square = (self.values[:, chosen].astype(np.float64) ** 2).mean(axis=0)

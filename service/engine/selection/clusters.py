@@ -1,4 +1,4 @@
-"""Choosing from clusters of examples: every cluster represented, weighted by its share."""
+"""Chooses from clusters of examples: every cluster is represented and weighted by its share."""
 
 from __future__ import annotations
 
@@ -18,19 +18,18 @@ _DECIMALS = 6
 def kmeans(points: NDArray[np.floating], k: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Cluster points into at most k non-empty clusters; coincident points stay together.
 
-    Coincident points that make up two k-ths of all, or more, are a cluster and count
-    as so many of the k: they get that many of k draws in proportion, where k-means
-    would spend those on telling rare points apart and leave one example with the
-    weight of all.
+    Coincident points that make up 2/k or more of all points form a cluster and count as several of the k
+    clusters, in proportion to their share. Otherwise k-means would use these clusters to separate rare
+    points, and one example would get the weight of all coincident points.
 
     Parameters
     ----------
     points : ndarray, shape (N, D)
         Coordinates; differences below 1e-6 do not count.
     k : int
-        Clusters wanted; fewer come back where points coincide.
+        Number of clusters; the result has fewer if points coincide.
     seed : int
-        Of the k-means++ start.
+        Seed of the k-means++ start.
 
     Returns
     -------
@@ -48,7 +47,7 @@ def kmeans(points: NDArray[np.floating], k: int, seed: int) -> tuple[NDArray[np.
     labels, away = np.arange(len(distinct)), np.zeros(len(distinct))
     if len(rest) > clusters:
         model = KMeans(clusters, n_init=1, random_state=seed)
-        # One thread: several add up the means in no fixed order, and spin while they wait.
+        # One thread: several threads would sum the means in no fixed order, and spin while they wait.
         with _threads().limit(limits=1, user_api="openmp"):
             model.fit(distinct[rest], sample_weight=counts[rest])
         labels[rest] = len(distinct) + model.labels_
@@ -63,23 +62,23 @@ def _threads() -> ThreadpoolController:
 
 
 def represent(labels: NDArray[np.integer], ranking: NDArray[np.number], size: int, seed: int) -> Subset:
-    """`size` examples, at least one of each cluster, in proportion to the clusters.
+    """Choose `size` examples in proportion to the clusters, at least one from each.
 
     Parameters
     ----------
     labels : ndarray of int, shape (N,)
         Cluster of each example, 0 … c − 1, none empty, c ≤ `size`.
     ranking : ndarray, shape (N,)
-        Which of a cluster's examples go first: those with the lowest value.
+        The examples with the lowest values are chosen first within a cluster.
     size : int
         Examples to choose, c ≤ size ≤ N.
     seed : int
-        Of the lots between clusters with an equal claim.
+        Seed to break ties between clusters.
 
     Returns
     -------
     Subset
-        Each cluster's share of the examples spread evenly over its chosen ones.
+        The weight of each cluster, its share of the examples, is divided equally among its chosen examples.
     """
     sizes = np.bincount(labels)
     draws = largest_remainder(size, sizes, sizes, np.random.default_rng(seed), least=1)

@@ -1,8 +1,8 @@
-"""`confidence_strata`: random draws within strata of alike difficulty.
+"""`confidence_strata`: random draws within strata of similar difficulty.
 
 Examples are grouped by the source models' mean confidence in the right answer (mean
-score without confidences) into ten k-means strata, or as many as there are examples
-to draw, so that every stratum is represented whatever the size.
+score without confidences) into ten k-means strata, or into as many as there are examples to draw if that
+is fewer, so that every stratum is represented at every size.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class ConfidenceStrata:
     Parameters
     ----------
     strata : int, default 10
-        Most strata to form.
+        Maximum number of strata.
     """
 
     name: ClassVar[str] = "confidence_strata"
@@ -32,7 +32,7 @@ class ConfidenceStrata:
 
     def __init__(self, strata: int = 10) -> None:
         if not isinstance(strata, int) or isinstance(strata, bool) or not 1 <= strata <= 100:
-            raise ValueError(f"strata is a whole number from 1 to 100, not {strata!r}")
+            raise ValueError(f"strata must be a whole number from 1 to 100, not {strata!r}")
         self.strata = strata
 
     def fit(self, source: Source, rng: np.random.Generator) -> FittedStrata:
@@ -59,5 +59,5 @@ class FittedStrata:
         return represent(labels, self.ranking, size, self.seed)
 
     def estimate(self, subset: Subset, answers: NDArray[np.float64], estimator: str) -> NDArray[np.float64]:
-        """The mean over strata's mean answers, weighted by stratum size, shape (T,)."""
+        """The mean of the strata's mean answers, weighted by stratum size, shape (T,)."""
         return weighted_mean(subset, answers)

@@ -1,14 +1,13 @@
-"""`diversity`: examples spread out in embedding space, a k-DPP's most probable set.
+"""`diversity`: examples that are far apart in embedding space, approximately a k-DPP's most probable set.
 
-The space is the user's embeddings, else the leading principal components of the
-source models' scores, each example about its own mean, so that examples lie close
-when the same models do well on them. The kernel is exp(−distance² / mean distance²)
-and the set is built greedily, each time the example with the largest variance given
-those chosen (Chen et al. 2018, "Fast greedy MAP inference for determinantal point
-processes"); equal ones go to the most central. Nothing here is random.
+The space is that of the user's embeddings, or else of the leading principal components of the source
+models' scores, centred by example, so that examples are close if the same models do well on them. The
+kernel is exp(−distance² / mean distance²) and the set is built greedily, each time the example with the
+largest variance given those chosen (Chen et al. 2018, "Fast greedy MAP inference for determinantal point
+processes"); ties go to the most central example. Nothing here is random.
 
-Where more examples are asked for than the kernel has rank, the variance left is
-rounding error: the greedy order then starts anew among the examples not yet chosen.
+If more examples are requested than the rank of the kernel, the remaining variance is rounding error.
+Then the greedy order starts again with the examples that were not chosen yet.
 """
 
 from __future__ import annotations
@@ -41,11 +40,11 @@ class Diversity:
 
     def __init__(self, components: int = 4) -> None:
         if not isinstance(components, int) or isinstance(components, bool) or not 1 <= components <= 100:
-            raise ValueError(f"components is a whole number from 1 to 100, not {components!r}")
+            raise ValueError(f"components must be a whole number from 1 to 100, not {components!r}")
         self.components = components
 
     def fit(self, source: Source, rng: np.random.Generator) -> FittedDiversity:
-        """Place the examples in space."""
+        """Compute the coordinates of the examples."""
         if source.embeddings is not None:
             points = source.embeddings.astype(np.float64)
             return FittedDiversity(points - points.mean(axis=0))
@@ -55,7 +54,7 @@ class Diversity:
 
 
 class FittedDiversity:
-    """The greedy order, made as far as asked for; larger subsets contain the smaller ones.
+    """The greedy order, extended as needed; larger subsets contain the smaller ones.
 
     Parameters
     ----------
@@ -79,13 +78,13 @@ class FittedDiversity:
         return Subset(np.sort(np.array(self._order[:size], dtype=np.int64)), np.full(size, 1 / size))
 
     def _restart(self) -> None:
-        """Forget what is chosen: every example has variance 1 again."""
+        """Start again: every example has variance 1."""
         self._variance = np.ones(len(self._points))
         self._factor = np.empty((16, len(self._points)))
         self._rank = 0
 
     def _extend(self) -> None:
-        """Choose the example with the largest variance left, and condition the others on it."""
+        """Choose the example with the largest remaining variance, and condition the others on it."""
         remaining = np.where(self._left, self._variance, -1.0)
         if self._rank and remaining.max() < _RANK_FLOOR:
             self._restart()

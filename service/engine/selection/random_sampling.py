@@ -19,7 +19,7 @@ class RandomSampling:
     scored_by: ClassVar[ScoredBy] = "scores"
 
     def fit(self, source: Source, rng: np.random.Generator) -> FittedRandom:
-        """Draw one order of the examples; the source models are not looked at."""
+        """Draw one order of the examples; the source models are not used."""
         return FittedRandom(rng.permutation(source.n_examples))
 
 

@@ -1,8 +1,7 @@
 """`stratified`: random draws within subtasks, weighted by the subtasks' sizes.
 
-With fewer draws than subtasks can share, small subtasks are pooled, so that
-every example can be drawn and every stratum is represented: a model right on
-everything is estimated 1 whatever the size.
+If there are too few draws for all subtasks, small subtasks are pooled, so that every example can be
+drawn and every stratum is represented: the estimate of a perfect model is 1 at every size.
 """
 
 from __future__ import annotations
@@ -26,8 +25,8 @@ class Stratified:
     Parameters
     ----------
     allocation : {"proportional", "equal"}
-        Draws in proportion to the subtasks' sizes, or as many from each, capped
-        at a subtask's size with the rest handed on.
+        Draws in proportion to the subtasks' sizes, or equally many from each; draws beyond a subtask's
+        size go to the others.
     """
 
     name: ClassVar[str] = "stratified"
@@ -36,11 +35,11 @@ class Stratified:
 
     def __init__(self, allocation: Allocation = "proportional") -> None:
         if allocation not in get_args(Allocation):
-            raise ValueError(f"allocation is 'proportional' or 'equal', not {allocation!r}")
+            raise ValueError(f"allocation must be 'proportional' or 'equal', not {allocation!r}")
         self.allocation: Allocation = allocation
 
     def fit(self, source: Source, rng: np.random.Generator) -> FittedStratified:
-        """Draw one order of the examples; the source models are not looked at."""
+        """Draw one order of the examples; the source models are not used."""
         return FittedStratified(self.allocation, source.strata, rng.permutation(source.n_examples))
 
 
@@ -64,14 +63,14 @@ class FittedStratified:
         return Subset(chosen, (sizes / draws / len(pool))[pool[chosen]])
 
     def estimate(self, subset: Subset, answers: NDArray[np.float64], estimator: str) -> NDArray[np.float64]:
-        """The mean over subtasks' mean answers, weighted by subtask size, shape (T,)."""
+        """The mean of the subtasks' mean answers, weighted by subtask size, shape (T,)."""
         return weighted_mean(subset, answers)
 
 
 def pools(
     sizes: NDArray[np.integer], size: int, allocation: Allocation
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The strata actually drawn from: subtasks, the small ones pooled where draws are few.
+    """The strata to draw from: subtasks, of which small ones are pooled if there are few draws.
 
     Parameters
     ----------
@@ -90,13 +89,13 @@ def pools(
     pool_of = _pool_small(sizes, size) if allocation == "proportional" else _pool_evenly(sizes, size)
     capacities = np.bincount(pool_of, weights=sizes).astype(np.int64)
     shares = capacities if allocation == "proportional" else np.ones(len(capacities))
-    # A fixed lot: the draws are a function of the sizes, so that exact agreement knows them.
-    lot = np.random.default_rng(0)
-    return pool_of, largest_remainder(size, shares, capacities, lot, least=1)
+    # A fixed seed: the draws depend only on the sizes, as the formula for exact agreement requires.
+    ties = np.random.default_rng(0)
+    return pool_of, largest_remainder(size, shares, capacities, ties, least=1)
 
 
 def _pool_small(sizes: NDArray[np.integer], size: int) -> NDArray[np.int64]:
-    """Pool subtasks, the smallest first, until each pool is due one draw."""
+    """Pool subtasks, the smallest first, until each pool gets at least one draw."""
     total, held, pool = int(sizes.sum()), 0, 0
     pool_of = np.zeros(len(sizes), dtype=np.int64)
     for stratum in np.argsort(sizes, kind="stable"):
@@ -108,7 +107,7 @@ def _pool_small(sizes: NDArray[np.integer], size: int) -> NDArray[np.int64]:
 
 
 def _pool_evenly(sizes: NDArray[np.integer], size: int) -> NDArray[np.int64]:
-    """At most `size` pools, as even as the largest-first rule makes them."""
+    """At most `size` pools of similar size, by the largest-first rule."""
     heap = [(0, pool) for pool in range(min(size, max(1, int((sizes > 0).sum()))))]
     pool_of = np.zeros(len(sizes), dtype=np.int64)
     for stratum in np.argsort(-sizes, kind="stable"):

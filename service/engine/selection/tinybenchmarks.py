@@ -1,4 +1,4 @@
-"""`tinybenchmarks`: examples that stand for clusters of alike item parameters.
+"""`tinybenchmarks`: examples that represent clusters of similar item parameters.
 
 A multidimensional two-parameter IRT model is fitted to the source models, examples
 are clustered by k-means on their discriminations and difficulty, and the example
@@ -8,15 +8,14 @@ arXiv 2402.14992). Three estimators:
 `weighted`
     each answer weighted by its cluster's share; what arXiv 2510.08730 used.
 `pirt`
-    the answers given, and the model's prediction for all other examples.
+    the answers, and the IRT model's predictions for all other examples.
 `gpirt`
-    λ · weighted + (1 − λ) · pirt. The first is noisy and hardly biased, the second
-    biased and hardly noisy, hence λ = b² / (b² + v) as in tinyBenchmarks, with b² the
-    mean squared error of pirt on the source models with this very subset, and v the
-    variance of the mean of as many examples drawn at random. tinyBenchmarks takes b
-    from a validation split, and a quarter of v for what clustering may gain; measured
-    on GPQA it gains a quarter, not three. The errors of `weighted` on the source models
-    would be no guide: the subset was fitted to them.
+    λ · weighted + (1 − λ) · pirt. The first has high variance and low bias, the second low variance and
+    high bias, hence λ = b² / (b² + v) as in tinyBenchmarks, with b² the mean squared error of pirt on
+    the source models with this subset, and v the variance of the mean of equally many examples drawn at
+    random. tinyBenchmarks takes b from a validation split, and v / 4 to allow for the gain of
+    clustering; on GPQA the measured gain is a quarter, not three quarters. The errors of `weighted` on
+    the source models cannot be used, because the subset was fitted to them.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ class TinyBenchmarks:
     Parameters
     ----------
     dimensions : int, default 10
-        Of the ability; no more than there are source models.
+        Dimensions of the ability; at most the number of source models.
     """
 
     name: ClassVar[str] = "tinybenchmarks"
@@ -49,7 +48,7 @@ class TinyBenchmarks:
 
     def __init__(self, dimensions: int = 10) -> None:
         if not isinstance(dimensions, int) or isinstance(dimensions, bool) or not 1 <= dimensions <= 20:
-            raise ValueError(f"dimensions is a whole number from 1 to 20, not {dimensions!r}")
+            raise ValueError(f"dimensions must be a whole number from 1 to 20, not {dimensions!r}")
         self.dimensions = dimensions
 
     def fit(self, source: Source, rng: np.random.Generator) -> FittedTiny:
@@ -61,7 +60,7 @@ class TinyBenchmarks:
             Fewer than 2 source models, or the fit did not converge.
         """
         if source.n_models < 2:
-            raise Unsuitable("an IRT model needs at least 2 source models, and there is 1")
+            raise Unsuitable("an IRT model needs at least 2 source models, but there is 1")
         model = irt.fit(source.scores, self.dimensions)
         if not model.converged:
             raise Unsuitable(f"the IRT model did not converge in {model.iterations} steps")
@@ -69,10 +68,10 @@ class TinyBenchmarks:
 
 
 def _features(model: irt.Irt, scores: Scores) -> NDArray[np.float64]:
-    """Item parameters, shape (N, D + 1), the same to the last digit for examples with the same scores."""
+    """Item parameters, shape (N, D + 1), exactly equal for examples with the same scores."""
     _, first, place = np.unique(scores, axis=1, return_index=True, return_inverse=True)
-    alike = first[place.reshape(-1)]
-    return np.column_stack((model.discrimination, model.difficulty))[alike]
+    groups = first[place.reshape(-1)]
+    return np.column_stack((model.discrimination, model.difficulty))[groups]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,23 +89,23 @@ class FittedTiny:
         return represent(labels, distances, size, self.seed)
 
     def estimate(self, subset: Subset, answers: NDArray[np.float64], estimator: str) -> NDArray[np.float64]:
-        """Full scores, shape (T,), by the estimator named."""
+        """Full scores, shape (T,), by the named estimator."""
         if estimator == "weighted":
             return weighted_mean(subset, answers)
         predicted = self._predict(subset, answers)
         if estimator == "pirt":
             return predicted
-        share = self._trust(subset)
+        share = self._weight_of_clustering(subset)
         return share * weighted_mean(subset, answers) + (1 - share) * predicted
 
     def _predict(self, subset: Subset, answers: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Mean of the answers given and, for the other examples, their chances of being right."""
+        """Mean of the answers and, for the other examples, of the predicted probabilities."""
         n = len(self.features)
         chances = self.model.probabilities(self.model.abilities(subset.indices, answers))
         others = chances.sum(axis=1) - chances[:, subset.indices].sum(axis=1)
         return np.asarray((answers.sum(axis=1) + others) / n)
 
-    def _trust(self, subset: Subset) -> float:
+    def _weight_of_clustering(self, subset: Subset) -> float:
         """λ of `gpirt`."""
         scores = self.scores.astype(np.float64)
         n = len(subset.indices)

@@ -65,7 +65,7 @@ def test_confidences_are_correlated_where_there_are_any():
 
 
 def test_too_few_source_models_are_refused_with_both_numbers():
-    with pytest.raises(Unsuitable, match="at least 10 source models, and there are 9"):
+    with pytest.raises(Unsuitable, match="at least 10 source models, but there are 9"):
         pick(simulated(9, 20), 5)
 
 
