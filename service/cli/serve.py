@@ -50,8 +50,8 @@ def serve(host: str, port: int, data_dir: Path, workers: int | None, on_ready: R
             access_log=False,
             timeout_graceful_shutdown=GRACE_SECONDS,
         )
-        told = partial(on_ready, keyless=keyless)
-        server = _Server(config, told, lambda: app.state.context.listener.send_home())
+        callback = partial(on_ready, keyless=keyless)
+        server = _Server(config, callback, lambda: app.state.context.listener.send_home())
         server.run(sockets=[listener])
 
 

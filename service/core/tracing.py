@@ -82,9 +82,9 @@ def continued(headers: Mapping[str, str]) -> Iterator[None]:
 @contextlib.contextmanager
 def span(name: str, kind: SpanKind = SpanKind.INTERNAL, **attributes: str | int) -> Iterator[Span]:
     """A span whose attributes are named `tastetest.…`."""
-    told = {f"tastetest.{key}": value for key, value in attributes.items()}
-    with TRACER.start_as_current_span(name, kind=kind, attributes=told) as begun:
-        yield begun
+    prefixed = {f"tastetest.{key}": value for key, value in attributes.items()}
+    with TRACER.start_as_current_span(name, kind=kind, attributes=prefixed) as started:
+        yield started
 
 
 @contextlib.contextmanager

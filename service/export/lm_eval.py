@@ -34,10 +34,10 @@ def _indices(choice: ExportedSelection) -> dict[str, list[int]]:
             raise ExportError(
                 f"--tasks reads {task!r} as a list or a pattern, not as one task; use format=json"
             )
-        odd = next((name for name in ids if not (name.isascii() and name.isdigit())), None)
-        if odd is not None:
+        unnumbered = next((name for name in ids if not (name.isascii() and name.isdigit())), None)
+        if unnumbered is not None:
             raise ExportError(
-                f"example {odd!r} of task {task!r} has no number, and --samples takes numbers only; use "
-                "format=json"
+                f"example {unnumbered!r} of task {task!r} has no number, and --samples takes numbers only; "
+                "use format=json"
             )
     return {task: sorted(map(int, ids)) for task, ids in found.items()}

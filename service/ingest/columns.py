@@ -129,19 +129,19 @@ def wide(names: Sequence[str], options: Options) -> WideColumns:
     """
     if not names:
         raise refuse("the table has no columns; send one with ids and scores", "no_rows")
-    aside = {named(names, name) for name in options.ignore}
+    ignored = {named(names, name) for name in options.ignore}
     subtask = None if options.subtask is None else named(names, options.subtask)
     frequency = _frequency(names, options)
-    taken = aside | {c for c in (subtask, frequency) if c is not None}
+    taken = ignored | {c for c in (subtask, frequency) if c is not None}
     lower = [name.strip().lower() for name in names]
     free = [i for i in range(len(names)) if i not in taken]
     ids, kind = _id_column(lower, free)
     index = [i for i in free if _is_index(lower, i) and i != ids] if ids is not None else []
-    rows_are = _rows(names, ids, kind, options)
-    sure = ids is not None
+    row_kind = _rows(names, ids, kind, options)
+    ids_certain = ids is not None
     if ids is None and options.ids == "given" and free:
         ids = free[0]
-    return WideColumns(ids, sure, rows_are, tuple(sorted(aside | set(index))), subtask, frequency)
+    return WideColumns(ids, ids_certain, row_kind, tuple(sorted(ignored | set(index))), subtask, frequency)
 
 
 def _frequency(names: Sequence[str], options: Options) -> int | None:

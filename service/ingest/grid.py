@@ -136,11 +136,11 @@ def _part(block: Block, columns: _Columns, context: Context) -> _Part:
         model=lambda *_: block.model,
         example=lambda _, j: block.names[j if block.codes is None else int(block.codes[j])],
     )
-    told = np.where(np.isnan(block.values), UNSCORED, SCORED) if block.states is None else block.states
+    states_sent = np.where(np.isnan(block.values), UNSCORED, SCORED) if block.states is None else block.states
     options = Options() if block.scaled else context.options
-    found = scores.from_numbers(block.values[None], (told != SCORED)[None], options, where)
-    states = np.zeros(len(told), dtype=np.uint8) if found.states is None else found.states[0]
-    states = np.where(told != SCORED, told, states).astype(np.uint8)
+    found = scores.from_numbers(block.values[None], (states_sent != SCORED)[None], options, where)
+    states = np.zeros(len(states_sent), dtype=np.uint8) if found.states is None else found.states[0]
+    states = np.where(states_sent != SCORED, states_sent, states).astype(np.uint8)
     values = np.where(states == SCORED, found.values[0], 0)
     at = columns.of(block, context)
     trust = block.confidences
@@ -261,8 +261,8 @@ def _fill(grid: Grid, i: int, row: _Row) -> None:
         grid.repeats[i] = np.minimum(counts, _MOST_REPEATS).astype(np.uint16)
 
 
-def _or_default(given: NDArray[np.generic] | None, part: _Part, default: float) -> Floats:
-    return np.full(len(part.columns), float(default)) if given is None else given.astype(np.float64)
+def _or_default(values: NDArray[np.generic] | None, part: _Part, default: float) -> Floats:
+    return np.full(len(part.columns), float(default)) if values is None else values.astype(np.float64)
 
 
 def _check_once(

@@ -219,9 +219,9 @@ def _scores(
         cells = scores.from_numbers(share[None], np.isnan(share)[None], context.options, where)
     else:
         words, codes = table[roles.score]
-        gone = codes < 0
+        missing = codes < 0
         cells = scores.from_words(
-            words or [""], np.where(gone, 0, codes)[None], gone[None], context.options, where
+            words or [""], np.where(missing, 0, codes)[None], missing[None], context.options, where
         )
     states = None if cells.states is None else cells.states[0]
     return cells.values[0].astype(np.float64), states

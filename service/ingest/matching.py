@@ -74,9 +74,9 @@ def check_versions(grid: Grid, known: NDArray[np.bool_], context: Context) -> No
         return
     alone = known & (known.sum(axis=0) == 1)
     beyond, lacking, size = alone.sum(axis=1), (~known).sum(axis=1), known.sum(axis=1)
-    odd = np.flatnonzero((beyond > FOREIGN * size) & (lacking > 0))
-    if odd.size and context.options.unmatched == "refuse":
-        i = int(odd[np.argmax(beyond[odd] / size[odd])])
+    unsuitable = np.flatnonzero((beyond > FOREIGN * size) & (lacking > 0))
+    if unsuitable.size and context.options.unmatched == "refuse":
+        i = int(unsuitable[np.argmax(beyond[unsuitable] / size[unsuitable])])
         own = [grid.examples[j] for j in np.flatnonzero(alone[i]).tolist()]
         others = [grid.examples[j] for j in np.flatnonzero(~known[i]).tolist()]
         detail = (

@@ -17,7 +17,7 @@ def model(file: File, context: Context, stated: object = None, stem: str | None 
 
     Parameters
     ----------
-    told : object
+    stated : object
         The name in this file or in another file of its folder; used if it is text.
     stem : str, optional
         The model's name as part of the file's name, for tools that put it there.

@@ -98,5 +98,5 @@ def without_nan(raw: NDArray[np.generic]) -> tuple[NDArray[np.generic], NDArray[
     """Scores and missing cells of an array, in which NaN marks a missing cell."""
     if raw.dtype.kind != "f":
         return raw, None
-    gone = np.isnan(raw)
-    return (raw, gone) if gone.any() else (raw, None)
+    missing = np.isnan(raw)
+    return (raw, missing) if missing.any() else (raw, None)

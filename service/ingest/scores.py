@@ -51,7 +51,7 @@ class Where(NamedTuple):
 
 
 def from_numbers(
-    values: NDArray[np.generic], gone: NDArray[np.bool_] | None, options: Options, where: Where
+    values: NDArray[np.generic], missing: NDArray[np.bool_] | None, options: Options, where: Where
 ) -> Cells:
     """Scores from a numeric or boolean array.
 
@@ -69,22 +69,24 @@ def from_numbers(
     if options.mapping and values.dtype.kind != "b":
         words, codes = np.unique(values, return_inverse=True)
         texts = [str(int(w)) if math.isfinite(w) and w == int(w) else repr(w) for w in words.tolist()]
-        return from_words(texts, codes.reshape(values.shape), gone, options, where)
+        return from_words(texts, codes.reshape(values.shape), missing, options, where)
     scores = _scaled(values, options.scale)
     if scores.size and not (scores.min() >= 0 and scores.max() <= 1):
         bad = ~((scores >= 0) & (scores <= 1))
-        if gone is not None:
-            bad &= ~gone
+        if missing is not None:
+            bad &= ~missing
         if bad.any():
-            raise _outside(values, bad, gone, options.scale, where)
-    states = None if gone is None or not gone.any() else np.where(gone, UNSCORED, SCORED).astype(np.uint8)
+            raise _outside(values, bad, missing, options.scale, where)
+    states = (
+        None if missing is None or not missing.any() else np.where(missing, UNSCORED, SCORED).astype(np.uint8)
+    )
     return Cells(scores, states)
 
 
 def from_words(
     words: Sequence[str],
     codes: NDArray[np.integer],
-    gone: NDArray[np.bool_] | None,
+    missing: NDArray[np.bool_] | None,
     options: Options,
     where: Where,
 ) -> Cells:
@@ -97,14 +99,14 @@ def from_words(
     """
     parsed = _parse(words, options)
     bad = np.array([isinstance(p, str) for p in parsed], dtype=bool)[codes]
-    if gone is not None:
-        bad &= ~gone
+    if missing is not None:
+        bad &= ~missing
     if bad.any():
         raise _no_score(words, codes, bad, where)
     raw = np.array([np.nan if p is None or isinstance(p, str) else p for p in parsed])
     empty = np.array([p is None for p in parsed], dtype=bool)[codes]
     plain = Options(scale=options.scale)
-    return from_numbers(raw[codes], empty if gone is None else empty | gone, plain, where)
+    return from_numbers(raw[codes], empty if missing is None else empty | missing, plain, where)
 
 
 def is_score(word: str, options: Options) -> bool:
@@ -164,20 +166,20 @@ def _no_score(
     for i, j in cells[:SHOWN].tolist():
         place, whose = where.cell(i, j)
         places.append((place, f"{quoted(words[codes[i, j]])} is not a score ({whose})"))
-    odd = [words[k] for k in np.unique(codes[bad]).tolist()]
+    unknown = [words[k] for k in np.unique(codes[bad]).tolist()]
     detail = (
         f"{places[0][0]}: {places[0][1]}; scores are numbers from 0 to 1, empty, NA or null. "
         f"{counted(len(cells), 'cell')} like this. To read it as a score, send "
-        f"mapping={suggest_mapping(odd)}"
+        f"mapping={suggest_mapping(unknown)}"
     )
     return refuse(detail, "not_a_score", places)
 
 
-def suggest_mapping(odd: Sequence[str]) -> str:
+def suggest_mapping(unknown: Sequence[str]) -> str:
     """A mapping to suggest for these words, the likeliest first."""
     good = {"yes", "y", "true", "correct", "c", "pass", "passed", "right", "p"}
     blank = {"nan", "n/a", "none", "-", "?", "missing", "error"}
-    shown = [w for w in odd if "," not in w][:4]
+    shown = [w for w in unknown if "," not in w][:4]
     return (
         ",".join(f"{w}:{'missing' if w.lower() in blank else int(w.lower() in good)}" for w in shown)
         or "word:score"
@@ -187,7 +189,7 @@ def suggest_mapping(odd: Sequence[str]) -> str:
 def _outside(
     values: NDArray[np.generic],
     bad: NDArray[np.bool_],
-    gone: NDArray[np.bool_] | None,
+    missing: NDArray[np.bool_] | None,
     scale: Scale | None,
     where: Where,
 ) -> InvalidUpload:
@@ -196,7 +198,7 @@ def _outside(
     for i, j in cells[:SHOWN].tolist():
         place, whose = where.cell(i, j)
         places.append((place, f"score {values[i, j]} ({whose})"))
-    advice = _how_to_fix(values if gone is None else values[~gone], values[bad], scale)
+    advice = _how_to_fix(values if missing is None else values[~missing], values[bad], scale)
     detail = (
         f"{places[0][0]}: {places[0][1]} is not between 0 and 1{'' if scale is None else ' after scaling'}. "
         f"{counted(len(cells), 'cell')} like this. {advice}{where.hint}"
@@ -205,16 +207,16 @@ def _outside(
 
 
 def _how_to_fix(there: NDArray[np.generic], bad: NDArray[np.generic], scale: Scale | None) -> str:
-    values, odd = there.astype(np.float64), np.unique(bad.astype(np.float64))
-    if not np.isfinite(odd).all():
+    values, unknown = there.astype(np.float64), np.unique(bad.astype(np.float64))
+    if not np.isfinite(unknown).all():
         return "Leave the cell empty where there is no score"
     if scale is not None:
         return "Send the scale that holds every value"
     low, high = float(values.min()), float(values.max())
     if low >= 1 and high <= 2:
         return "If these run from 1 to 2, send scale=1..2"
-    if len(odd) == 1 and odd[0] in (-1, 8, 9, 99, 255, 999):
-        return f"If {odd[0]:g} marks a missing score, send mapping={odd[0]:g}:missing"
+    if len(unknown) == 1 and unknown[0] in (-1, 8, 9, 99, 255, 999):
+        return f"If {unknown[0]:g} marks a missing score, send mapping={unknown[0]:g}:missing"
     if low >= 0 and high <= 100:
         return f"If these are percentages, send scale=percent; if points, scale=0..{high:g}"
     return "If this is another scale, send scale=worst..best, like 0..10"

@@ -39,9 +39,9 @@ def loads(data: bytes, name: str) -> object:
 
 def check_keys(data: bytes, value: object, name: str) -> None:
     """Refuse a parsed document if an object in it has a repeated key."""
-    bare = _STRING.sub(b"", data)
-    keys = len(value) if isinstance(value, dict) and bare.count(b"{") == 1 else _keys(value)
-    if bare.count(b":") != keys:
+    without_strings = _STRING.sub(b"", data)
+    keys = len(value) if isinstance(value, dict) and without_strings.count(b"{") == 1 else _keys(value)
+    if without_strings.count(b":") != keys:
         raise _twice(data, name)
 
 

@@ -36,25 +36,25 @@ def finish(grid: Grid, form: str, options: Options, limits: Limits) -> Upload:
         Cells are missing and `options.missing` is "reject".
     """
     _check_size(grid, limits)
-    gone = None if grid.states is None or not grid.states.any() else grid.states != SCORED
-    if gone is not None and options.missing == "reject":
-        raise _refuse_missing(grid, gone)
-    warnings = [*grid.warnings, *_choices(gone, options)]
-    counted = options.missing == "zero"
-    if gone is not None and counted:
+    missing = None if grid.states is None or not grid.states.any() else grid.states != SCORED
+    if missing is not None and options.missing == "reject":
+        raise _refuse_missing(grid, missing)
+    warnings = [*grid.warnings, *_choices(missing, options)]
+    zero_filled = options.missing == "zero"
+    if missing is not None and zero_filled:
         grid.values = grid.values.copy()
-        grid.values[gone] = 0
+        grid.values[missing] = 0
     matrix = Matrix.build(
         grid.models,
         grid.examples,
         grid.values,
-        missing=None if counted else gone,
+        missing=None if zero_filled else missing,
         subtasks=grid.subtasks,
         confidences=grid.confidences,
         embeddings=grid.embeddings,
     )
     rows, columns = order(grid.models), order(grid.examples)
-    states = None if gone is None or grid.states is None else grid.states[np.ix_(rows, columns)]
+    states = None if missing is None or grid.states is None else grid.states[np.ix_(rows, columns)]
     warnings += [*_missing(matrix, states), *look.warnings(matrix, grid.hashes)]
     repeats = None if grid.repeats is None else grid.repeats[np.ix_(rows, columns)]
     return Upload(
@@ -70,15 +70,17 @@ def finish(grid: Grid, form: str, options: Options, limits: Limits) -> Upload:
     )
 
 
-def _choices(gone: NDArray[np.bool_] | None, options: Options) -> list[str]:
+def _choices(missing: NDArray[np.bool_] | None, options: Options) -> list[str]:
     """Warnings on how the caller's options changed the scores."""
-    told = []
+    notes = []
     if options.scale is not None:
         ends = f"{options.scale.worst:g} to {options.scale.best:g}"
-        told.append(f"scores from {ends} are read as 0 to 1, because of scale=")
-    if gone is not None and options.missing == "zero":
-        told.append(f"{counted(int(gone.sum()), 'missing cell')} counted as wrong, because of missing=zero")
-    return told
+        notes.append(f"scores from {ends} are read as 0 to 1, because of scale=")
+    if missing is not None and options.missing == "zero":
+        notes.append(
+            f"{counted(int(missing.sum()), 'missing cell')} counted as wrong, because of missing=zero"
+        )
+    return notes
 
 
 def _limited(warnings: list[str]) -> tuple[str, ...]:
@@ -116,13 +118,13 @@ def _check_size(grid: Grid, limits: Limits) -> None:
         raise refuse("the upload holds no scores; send at least one model and one example", "no_rows")
 
 
-def _refuse_missing(grid: Grid, gone: NDArray[np.bool_]) -> Exception:
-    cells = np.argwhere(gone)
+def _refuse_missing(grid: Grid, missing: NDArray[np.bool_]) -> Exception:
+    cells = np.argwhere(missing)
     places = [
         (f"model {quoted(grid.models[i])}, example {quoted(grid.examples[j])}", "no score")
         for i, j in cells[:SHOWN].tolist()
     ]
-    models, examples = (int(gone.any(axis=axis).sum()) for axis in (1, 0))
+    models, examples = (int(missing.any(axis=axis).sum()) for axis in (1, 0))
     where = f"{counted(models, 'model')} and {counted(examples, 'example')}"
     detail = (
         f"{counted(len(cells), 'cell')} without a score, in {where}, first {places[0][0]}; "
@@ -149,7 +151,8 @@ def _reports(
         count = [(states == state).sum(axis=1) for state in range(len(STATES))]
     answers = count[SCORED] if repeats is None else repeats.sum(axis=1, dtype=np.int64)
     size = len(matrix.examples)
-    right, asked = matrix.sums, np.full(len(matrix.models), size) if matrix.missing is None else count[SCORED]
+    right = matrix.sums
+    divisor = np.full(len(matrix.models), size) if matrix.missing is None else count[SCORED]
     return tuple(
         ModelReport(
             model=model,
@@ -157,7 +160,7 @@ def _reports(
             errored=int(count[ERRORED][i]),
             unscored=int(count[UNSCORED][i]),
             not_run=int(count[NOT_RUN][i]),
-            mean=float(right[i] / asked[i]) if asked[i] else None,
+            mean=float(right[i] / divisor[i]) if divisor[i] else None,
             bounds=(float(right[i] / size), float((right[i] + size - count[SCORED][i]) / size)),
             reported=reported.get(model),
             answers=int(answers[i]),

@@ -102,8 +102,8 @@ def _cells(
         words, codes, blank = _words(table, columns)
         _require_scores(words, codes, blank, across, options)
         return scores.from_words(words, codes, blank, options, where)
-    values, gone = _numbers(table, columns)
-    return scores.from_numbers(values, gone, options, where)
+    values, missing = _numbers(table, columns)
+    return scores.from_numbers(values, missing, options, where)
 
 
 def _numbers(table: pa.Table, columns: Sequence[int]) -> tuple[NDArray[np.generic], NDArray[np.bool_] | None]:
@@ -122,9 +122,9 @@ def _numbers(table: pa.Table, columns: Sequence[int]) -> tuple[NDArray[np.generi
         values[k] = column.to_numpy()
     if not blanks:
         return values, None
-    gone = np.zeros(values.shape, dtype=bool)
-    gone[list(blanks)] = list(blanks.values())
-    return values, gone
+    missing = np.zeros(values.shape, dtype=bool)
+    missing[list(blanks)] = list(blanks.values())
+    return values, missing
 
 
 def _whole_numbers(table: pa.Table) -> NDArray[np.uint8]:
@@ -140,35 +140,35 @@ def _words(table: pa.Table, columns: Sequence[int]) -> tuple[list[str], NDArray[
     words = merged.chunk(0).dictionary.to_pylist() if merged.num_chunks else []
     codes = pc.fill_null(pa.chunked_array([c.indices for c in merged.chunks], type=pa.int32()), -1).to_numpy()
     codes = codes.reshape(len(columns), table.num_rows).astype(np.int32)
-    gone = codes < 0
-    codes[gone] = 0
-    return words or [""], codes, gone
+    missing = codes < 0
+    codes[missing] = 0
+    return words or [""], codes, missing
 
 
 def _require_scores(
     words: Sequence[str],
     codes: NDArray[np.int32],
-    gone: NDArray[np.bool_],
+    missing: NDArray[np.bool_],
     across: Sequence[str],
     options: Options,
 ) -> None:
     """Refuse columns without a single score; name them all at once."""
     good = np.array([scores.is_score(w, options) for w in words], dtype=bool)
-    has = np.any(good[codes] & ~gone, axis=1).tolist()
-    blank = np.all(gone, axis=1).tolist()
+    has = np.any(good[codes] & ~missing, axis=1).tolist()
+    blank = np.all(missing, axis=1).tolist()
     without_scores = [
         name for name, some, none in zip(across, has, blank, strict=True) if not some and not none
     ]
     if without_scores and any(has):
-        odd = sorted(
+        unknown = sorted(
             {words[k] for k in np.unique(codes[[not some for some in has]]).tolist()} - set(scores.EMPTY)
         )
         detail = (
-            f"columns {listed(without_scores)} hold words that are not scores ({listed(odd, 3)}); leave "
+            f"columns {listed(without_scores)} hold words that are not scores ({listed(unknown, 3)}); leave "
             "them out, send "
             f"ignore={','.join(without_scores[:5])}, or subtask=<column> for the one that names each "
             "example's subtask"
-            f"; if these words are scores, send mapping={scores.suggest_mapping(odd)}"
+            f"; if these words are scores, send mapping={scores.suggest_mapping(unknown)}"
         )
         raise refuse(
             detail,

@@ -41,11 +41,11 @@ def page(
     items = [
         CellRecord(
             example=example,
-            score=None if gone else float(score),
-            state="missing" if gone and state == 0 else _STATES[state],
+            score=None if absent else float(score),
+            state="missing" if absent and state == 0 else _STATES[state],
             answers=None if answers < 0 else int(answers),
         )
-        for example, score, gone, state, answers in zip(
+        for example, score, absent, state, answers in zip(
             examples[here], scores[here], missing[here], states[here], repeats[here], strict=True
         )
     ]
@@ -55,8 +55,8 @@ def page(
 def _unpacked(row: RowMapping, n: int) -> tuple[NDArray[Any], ...]:
     """Scores, missing cells, states and numbers of answers, each of shape (n,); -1 answers are unknown."""
     scores = row_encoding.scores_of([(row["binary"], row["scores"])], n)[0]
-    gone = row_encoding.missing_of([row["missing"]], n)
-    missing = np.zeros(n, dtype=bool) if gone is None else gone[0]
+    absent = row_encoding.missing_of([row["missing"]], n)
+    missing = np.zeros(n, dtype=bool) if absent is None else absent[0]
     states = np.zeros(n, dtype=np.uint8)
     if row["states"] is not None:
         states = np.frombuffer(row_encoding.expand(row["states"]), np.uint8)

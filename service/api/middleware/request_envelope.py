@@ -123,8 +123,8 @@ class BodyLimitMiddleware:
 
 
 def _request_id(headers: Headers) -> str:
-    given = headers.get("x-request-id", "")
-    return given if WELL_FORMED_ID.fullmatch(given) else uuid.uuid4().hex
+    sent = headers.get("x-request-id", "")
+    return sent if WELL_FORMED_ID.fullmatch(sent) else uuid.uuid4().hex
 
 
 def _record(scope: Scope, status: int, seconds: float) -> None:

@@ -163,8 +163,8 @@ def _task(spec: Record, file: File, context: Context) -> str:
         )
         raise refuse(detail, "no_task", [(file.name, "no run name")])
     scenario, mark, arguments = name.partition(":" if ":" in name else "-")
-    kept = [part for part in arguments.split(",") if part and not part.startswith(_MODEL_PARTS)]
-    return f"{scenario}:{','.join(kept)}" if mark and kept else scenario
+    parts = [part for part in arguments.split(",") if part and not part.startswith(_MODEL_PARTS)]
+    return f"{scenario}:{','.join(parts)}" if mark and parts else scenario
 
 
 def _model_in(folder: str) -> str | None:

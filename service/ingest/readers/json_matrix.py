@@ -107,9 +107,9 @@ def _cells(rows: list[list[Any]], options: Options, where: scores.Where) -> scor
     if kinds <= {int, float}:
         return scores.from_numbers(_array(rows), None, options, where)
     if kinds <= {int, float, type(None)}:
-        gone = np.array([[cell is None for cell in row] for row in rows], dtype=bool)
+        missing = np.array([[cell is None for cell in row] for row in rows], dtype=bool)
         return scores.from_numbers(
-            _array([[0 if c is None else c for c in row] for row in rows]), gone, options, where
+            _array([[0 if c is None else c for c in row] for row in rows]), missing, options, where
         )
     texts = [[_text(cell) for cell in row] for row in rows]
     words = sorted({text for row in texts for text in row})

@@ -28,10 +28,10 @@ def read(file: File, context: Context) -> Grid:
         data = stream.read(context.limits.document + 1)
     if len(data) > context.limits.document:
         raise too_large_document(file.name, context.limits)
-    return bare(npy.load(data, file.name), file.name, context)
+    return from_array(npy.load(data, file.name), file.name, context)
 
 
-def bare(array: npy.Array, name: str, context: Context) -> Grid:
+def from_array(array: npy.Array, name: str, context: Context) -> Grid:
     """Build a grid from an array without names."""
     options = context.options
     if array.ndim != 2 or array.dtype.kind not in "biuf":

@@ -10,7 +10,7 @@ from service.ingest.archives import Zip
 from service.ingest.context import Context
 from service.ingest.detect_format import Head
 from service.ingest.options import Limits
-from service.ingest.readers.npy import bare
+from service.ingest.readers.npy import from_array
 from service.ingest.refusals import listed, refuse
 from service.ingest.source import File
 from service.ingest.upload import Grid
@@ -42,7 +42,7 @@ def read(file: File, context: Context) -> Grid:
     limits = context.limits
     members = _members(file, limits)
     if set(members) == {"arr_0"}:
-        return bare(members["arr_0"], file.name, context)
+        return from_array(members["arr_0"], file.name, context)
     found = _named(members, file.name)
     models = ids.checked_ids(npy.texts(found["models"], "models"), "model", lambda i: f"models[{i}]", limits)
     examples = ids.checked_ids(
