@@ -6,8 +6,12 @@ import contextlib
 from collections.abc import AsyncIterator, Callable
 from importlib.metadata import version
 
+import structlog
 from fastapi import FastAPI
 from fastapi.routing import APIRoute
+from sqlalchemy import Engine
+from sqlalchemy.exc import SQLAlchemyError
+from starlette.concurrency import run_in_threadpool
 from threadpoolctl import threadpool_limits
 
 from service.api import problems
@@ -43,8 +47,11 @@ from service.core import logging, tracing
 from service.core.settings import Settings
 from service.jobs.listener import Listener
 from service.jobs.notifier import WorkerNotifier
+from service.store import api_role
 from service.store.database import make_engine
 from service.usecases.evaluator_cache import EvaluatorCache
+
+log = structlog.get_logger(__name__)
 
 
 def create_app(settings: Settings) -> FastAPI:
@@ -102,9 +109,17 @@ def _lifespan(settings: Settings) -> Callable[[FastAPI], contextlib.AbstractAsyn
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         logging.configure()
         tracing.configure("api")
+        everywhere = make_engine(settings.database_url, pool_size=2, application="tastetest-api")
+        callers = make_engine(
+            settings.api_database_url or settings.database_url,
+            pool_size=settings.database_pool,
+            application="tastetest-api",
+        )
+        await run_in_threadpool(_tell_of_row_security, callers)
         context = AppContext(
             settings,
-            make_engine(settings.database_url, pool_size=settings.database_pool, application="tastetest-api"),
+            everywhere,
+            callers,
             Listener(settings.database_url),
             WorkerNotifier(settings.redis_url),
             EvaluatorCache(),
@@ -122,12 +137,22 @@ def _lifespan(settings: Settings) -> Callable[[FastAPI], contextlib.AbstractAsyn
                 async with context.listener.running():
                     yield
         finally:
-            context.engine.dispose()
+            context.callers.dispose()
+            context.everywhere.dispose()
             context.checks.close()
             context.uploads.close()
             tracing.flush()
 
     return lifespan
+
+
+def _tell_of_row_security(callers: Engine) -> None:
+    """Say at the start when Postgres does not keep the workspaces apart itself."""
+    with contextlib.suppress(SQLAlchemyError):
+        if not api_role.is_enforced(callers):
+            log.warning(
+                "row-level security is not in force: TASTETEST_API_DATABASE_URL names no role of its own"
+            )
 
 
 def _function_name(route: APIRoute) -> str:

@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_limits
 
 import migrations
 from service.cli import default_stack
+from service.store import api_role
 from service.store.database import make_engine
 
 _numbers = itertools.count()
@@ -69,6 +70,14 @@ def postgres_url(_template: str) -> Iterator[str]:
     name = f"test_{os.getpid()}_{next(_numbers)}"
     yield _create_database(_template, name, template="template")
     _run(_template, f'DROP DATABASE "{name}" WITH (FORCE)')
+
+
+@pytest.fixture(scope="module")
+def api_postgres_url(postgres_url: str) -> str:
+    """The module's database as the API's role sees it."""
+    url = sa.make_url(postgres_url).set(username="tastetest_api").render_as_string(hide_password=False)
+    api_role.prepare(postgres_url, url)
+    return url
 
 
 @pytest.fixture(scope="module")

@@ -22,11 +22,13 @@ from service.usecases.evaluator_cache import EvaluatorCache
 class AppContext:
     """Settings, the pool of connections, the ear on job changes, the bell to the workers, what is kept.
 
-    `engine` is bound to the workspace of whoever asks; `everywhere` to none, for the operator's figures.
+    `engine` is bound to the workspace of the caller, and connects as the API's role (`callers`);
+    `everywhere` is bound to none and connects as the owner, for the operator's figures.
     """
 
     settings: Settings
     everywhere: Engine
+    callers: Engine
     listener: Listener
     notifier: WorkerNotifier
     evaluators: EvaluatorCache
@@ -39,7 +41,7 @@ class AppContext:
     _by_workspace: dict[str, AppContext] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "engine", workspace_scope.within(self.everywhere, self.workspace))
+        object.__setattr__(self, "engine", workspace_scope.within(self.callers, self.workspace))
 
     def for_workspace(self, workspace: str) -> AppContext:
         """The house as this workspace sees it."""

@@ -84,11 +84,18 @@ def webhooks() -> None:
 
 @main.command()
 def migrate() -> None:
-    """Bring the database at DATABASE_URL to this release's schema."""
+    """Bring the database at DATABASE_URL to this release's schema; make the API's role if it is named."""
     import migrations
     from service.core.settings import get_settings
+    from service.store import api_role
 
-    migrations.upgrade(get_settings().database_url)
+    settings = get_settings()
+    migrations.upgrade(settings.database_url)
+    if settings.api_database_url:
+        try:
+            api_role.prepare(settings.database_url, settings.api_database_url)
+        except api_role.RoleNotMade as error:
+            raise click.ClickException(str(error)) from error
 
 
 @main.command()

@@ -14,7 +14,7 @@ from typing import Protocol
 
 import click
 import uvicorn
-from sqlalchemy import create_engine
+from sqlalchemy import create_engine, make_url
 from sqlalchemy.exc import OperationalError, ProgrammingError
 
 import migrations
@@ -25,8 +25,10 @@ from service.cli.supervisor import Supervisor
 from service.core import logging
 from service.core.settings import Settings, get_settings
 from service.main import create_app
+from service.store import api_role
 
 GRACE_SECONDS = 5
+API_ROLE = "tastetest_api"
 
 
 class Ready(Protocol):
@@ -131,8 +133,13 @@ def _backends(data_dir: Path, workers: int | None) -> Iterator[Settings]:
         with default_stack.running(data_dir, give_up) as stack:
             os.environ |= {"DATABASE_URL": stack.database_url, "REDIS_URL": stack.redis_url}
             os.environ.setdefault("TASTETEST_DATA_DIR", str(data_dir.resolve()))
+            api_url = (
+                make_url(stack.database_url).set(username=API_ROLE).render_as_string(hide_password=False)
+            )
+            os.environ["TASTETEST_API_DATABASE_URL"] = api_url
             get_settings.cache_clear()
             migrations.upgrade(stack.database_url)
+            api_role.prepare(stack.database_url, api_url)
             with _workers(get_settings(), data_dir, 1 if workers is None else workers):
                 yield get_settings()
     finally:

@@ -32,6 +32,8 @@ class Settings(BaseSettings):
     database_url: str = Field("", validation_alias=AliasChoices("DATABASE_URL", "database_url"))
     redis_url: str = Field("", validation_alias=AliasChoices("REDIS_URL", "redis_url"))
 
+    # The API's own address, of a role that owns nothing; row-level security holds with it only.
+    api_database_url: str = ""
     database_pool: Positive = 10
     # `tastetest serve` sets it for its own servers: where it watches the space that is left.
     data_dir: str = ""

@@ -10,7 +10,7 @@ from uuid import UUID
 import numpy as np
 import orjson
 from numpy.typing import NDArray
-from sqlalchemy import ColumnElement, Connection, Row, Select, and_, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, Select, and_, func, insert, or_, select, text, update
 from sqlalchemy import delete as delete_from
 from uuid6 import uuid7
 
@@ -34,7 +34,14 @@ _COLUMNS = (
     'matrix_id, model, valid_from, "binary", scored, accuracy, sha256, scores, missing, confidences, '
     + ", ".join(_ACCOUNT)
 )
-_COPY = f"COPY matrix_rows ({_COLUMNS}) FROM STDIN (FORMAT BINARY)"
+_INCOMING = """
+CREATE TEMPORARY TABLE IF NOT EXISTS incoming_rows (LIKE matrix_rows INCLUDING STORAGE) ON COMMIT DELETE ROWS
+"""
+_STORE = f"""
+WITH moved AS (DELETE FROM incoming_rows RETURNING {_COLUMNS})
+INSERT INTO matrix_rows ({_COLUMNS}) SELECT {_COLUMNS} FROM moved
+"""  # noqa: S608
+_COPY = f"COPY incoming_rows ({_COLUMNS}) FROM STDIN (FORMAT BINARY)"
 _TYPES = (
     "uuid", "text", "int4", "bool", "int4", "float8", "bytea", "bytea", "bytea", "bytea",
     "int4", "int4", "int4", "int8", "float8", "bytea", "bytea",
@@ -343,11 +350,14 @@ def _add_rows(
     conn: Connection, matrix_id: str, revision: int, rows: Sequence[row_encoding.PackedRow]
 ) -> None:
     driver: Any = conn.connection.driver_connection
+    # COPY knows no row-level security, so it fills a table of the session's own.
+    conn.execute(text(_INCOMING))
     with driver.cursor() as cursor, cursor.copy(_COPY) as copy:
         copy.set_types(_TYPES)
         for row in rows:
             fields = row.binary, row.scored, row.accuracy, row.sha256, row.scores, row.missing
             copy.write_row((UUID(matrix_id), row.model, revision, *fields, row.confidences, *row.account))
+    conn.execute(text(_STORE))
 
 
 def _add_revision(

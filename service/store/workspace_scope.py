@@ -3,6 +3,9 @@
 A workspace owns the roots: matrices, jobs, selections, webhooks and idempotency keys. All other rows
 hang on one of them, and are asked for by an id that was found in a root.
 
+Two things hold it. Postgres itself, by row-level security, for the role the API connects as (see
+`api_role`): a statement finds no other workspace's rows, whatever it forgets. And before that, as a lint:
+
 `within` gives an engine bound to one workspace; the API has no other for its callers. Every
 statement on a root names the workspace of its connection by `mine`, and one that does not is
 refused here before it is sent. Workers, the reconciler and the operator's commands work for all
@@ -42,7 +45,13 @@ def within(engine: Engine, workspace: str) -> Engine:
     """The same engine, its connections bound to this workspace."""
     bound = engine.execution_options(**{_OPTION: workspace})
     event.listen(bound, "before_cursor_execute", _guard)
+    event.listen(bound, "begin", _name_workspace)
     return bound
+
+
+def _name_workspace(conn: Connection) -> None:
+    """For the policies of row-level security, until the transaction ends."""
+    conn.exec_driver_sql("SELECT set_config('tastetest.workspace', %s, true)", (workspace(conn) or NOBODY,))
 
 
 def workspace(conn: Connection) -> str | None:

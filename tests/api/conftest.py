@@ -54,8 +54,13 @@ def _check_unless_streamed(answer: httpx.Response) -> None:
 
 
 @pytest.fixture(scope="module")
-def settings(postgres_url: str, redis_url: str) -> Settings:
-    return Settings(database_url=postgres_url, redis_url=redis_url, max_body_bytes=LIMIT)
+def settings(postgres_url: str, api_postgres_url: str, redis_url: str) -> Settings:
+    return Settings(
+        database_url=postgres_url,
+        api_database_url=api_postgres_url,
+        redis_url=redis_url,
+        max_body_bytes=LIMIT,
+    )
 
 
 @pytest.fixture(scope="module")

@@ -17,9 +17,10 @@ Ids = dict[str, str]
 
 
 @pytest.fixture(scope="module")
-def settings(postgres_url: str, redis_url: str) -> Settings:
+def settings(postgres_url: str, api_postgres_url: str, redis_url: str) -> Settings:
     return Settings(
         database_url=postgres_url,
+        api_database_url=api_postgres_url,
         redis_url=redis_url,
         auth="required",
         webhook_private_addresses=True,

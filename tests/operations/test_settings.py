@@ -44,6 +44,7 @@ HERE = "operations/test_settings.py::"
 PROOF = {
     "database_url": "acceptance/test_compose.py::test_the_composed_service_runs_a_job",
     "redis_url": "acceptance/test_compose.py::test_the_composed_service_runs_a_job",
+    "api_database_url": "store/test_row_level_security.py::test_a_forgotten_condition_finds_nothing",
     "database_pool": HERE + "test_the_pool_is_as_large_as_set",
     "max_body_bytes": "api/test_http.py::test_a_body_over_the_limit_is_refused_by_its_declared_length",
     "max_expanded_bytes": HERE + "test_an_upload_over_a_limit_is_refused",
