@@ -9,9 +9,25 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import sqlalchemy as sa
 from alembic import op
+
+
+def alone(*statements: str) -> None:
+    """Statements that lock a table, each in a transaction of its own: with locks on two tables at once a
+    migration and somebody who writes to both could wait for one another.
+    """
+    with op.get_context().autocommit_block():
+        for statement in statements:
+            op.execute(statement)
+
+
+def add_column(table: str, column: sa.Column[Any]) -> None:
+    """Add a column by itself, unless it is there."""
+    with op.get_context().autocommit_block():
+        op.add_column(table, column, if_not_exists=True)
 
 
 def create_index(

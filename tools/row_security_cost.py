@@ -40,14 +40,14 @@ def main() -> None:
         for name, call in calls.items():
             plain, secured = compare(within(owner, "default"), within(callers, "default"), call)
             cost = 100 * (secured / plain - 1)
-            print(f"{name}: {1000 * plain:.2f} ms as the owner, {1000 * secured:.2f} ms secured: {cost:+.1f} %")
+            print(
+                f"{name}: {1000 * plain:.2f} ms as the owner, {1000 * secured:.2f} ms secured: {cost:+.1f} %"
+            )
         owner.dispose()
         callers.dispose()
 
 
-def compare(
-    plain: Engine, secured: Engine, call: Callable[[Connection], object]
-) -> tuple[float, float]:
+def compare(plain: Engine, secured: Engine, call: Callable[[Connection], object]) -> tuple[float, float]:
     """Medians of both, measured alternately so that the machine's moods hit both."""
     times: dict[int, list[float]] = {0: [], 1: []}
     for _ in range(ROUNDS):

@@ -71,11 +71,11 @@ def upgrade() -> None:
     for table in ROOTS:
         # A constant default is written to no row.
         column = sa.Column("workspace", sa.Text(), server_default="default", nullable=False)
-        op.add_column(table, column, if_not_exists=True)
+        online.add_column(table, column)
     op.drop_constraint("pk_idempotency_keys", "idempotency_keys")
     op.create_primary_key(op.f("pk_idempotency_keys"), "idempotency_keys", ["workspace", "key"])
     stored = sa.Column("stored_bytes", sa.BigInteger(), server_default="0", nullable=False)
-    op.add_column("matrices", stored, if_not_exists=True)
+    online.add_column("matrices", stored)
     op.execute(STORED)
     op.execute("ALTER TABLE matrices DROP CONSTRAINT IF EXISTS uq_matrices_id_workspace CASCADE")
     op.create_unique_constraint(op.f("uq_matrices_id_workspace"), "matrices", ["id", "workspace"])

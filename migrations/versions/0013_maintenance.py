@@ -28,11 +28,11 @@ WAS = "\n    IF OLD.status IN ('succeeded', 'failed', 'cancelled') THEN"
 
 def upgrade() -> None:
     failures = sa.Column("failures", postgresql.JSONB(), server_default="{}", nullable=False)
-    op.add_column("upkeep", failures, if_not_exists=True)
-    op.add_column("jobs", sa.Column("selection_id", sa.Uuid(as_uuid=False)), if_not_exists=True)
+    online.add_column("upkeep", failures)
+    online.add_column("jobs", sa.Column("selection_id", sa.Uuid(as_uuid=False)))
     _replace(WAS, FINAL)
     for table in ("jobs", "parts"):
-        op.execute(f"ALTER TABLE {table} SET (autovacuum_vacuum_scale_factor = 0.02)")
+        online.alone(f"ALTER TABLE {table} SET (autovacuum_vacuum_scale_factor = 0.02)")
     online.create_index("ix_jobs_selection_id", "jobs", ["selection_id"], where="selection_id IS NOT NULL")
     online.create_index("ix_jobs_unlinked", "jobs", ["id"], where=UNLINKED)
 

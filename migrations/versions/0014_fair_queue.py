@@ -18,9 +18,9 @@ SERVED = ("queue_start", "queue_finish")
 def upgrade() -> None:
     for column in SERVED:
         served = sa.Column(column, sa.Double(), server_default="0", nullable=False)
-        op.add_column("workspaces", served, if_not_exists=True)
+        online.add_column("workspaces", served)
     cost = sa.Column("part_seconds", sa.Double(), server_default="1", nullable=False)
-    op.add_column("jobs", cost, if_not_exists=True)
+    online.add_column("jobs", cost)
     online.create_index("ix_workspaces_queue_start", "workspaces", ["queue_start"])
     online.create_index(
         "ix_jobs_unfinished_by_workspace",

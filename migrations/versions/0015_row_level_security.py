@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from alembic import op
 
+from migrations import online
+
 revision = "0015"
 down_revision = "0014"
 branch_labels = None
@@ -34,8 +36,11 @@ def upgrade() -> None:
 
 
 def _protect(table: str, condition: str) -> None:
-    op.execute(f"CREATE POLICY own_workspace ON {table} USING ({condition}) WITH CHECK ({condition})")
-    op.execute(f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY")
+    online.alone(
+        f"DROP POLICY IF EXISTS own_workspace ON {table}",
+        f"CREATE POLICY own_workspace ON {table} USING ({condition}) WITH CHECK ({condition})",
+        f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY",
+    )
 
 
 def downgrade() -> None:
