@@ -24,7 +24,7 @@ import migrations
 from service.cli import default_stack
 from service.core.settings import Settings
 from service.jobs import lifecycle, maintenance
-from service.store.database import make_engine
+from service.store.database import make_engine, make_quick_engine
 
 FIRST = "0004"
 MOST_WAIT = 1.0
@@ -106,8 +106,10 @@ def main() -> int:
         wrong = migrate(url, plain)
         plain.dispose()
         engine = make_engine(url)
-        wrong += retention(engine)
-        engine.dispose()
+        quick = make_quick_engine(url, pool_size=1, application="scale")
+        wrong += retention(engine, quick)
+        for each in (engine, quick):
+            each.dispose()
     for each in wrong:
         print(f"WRONG: {each}")
     return 1 if wrong else 0
@@ -128,9 +130,9 @@ def migrate(url: str, engine: Engine) -> list[str]:
     return wrong
 
 
-def retention(engine: Engine) -> list[str]:
+def retention(engine: Engine, quick: Engine) -> list[str]:
     """Delete what is old while parts are claimed."""
-    before = claims(engine, 50)
+    before = claims(quick, 50)
     with engine.begin() as conn:
         old = count(conn)
     over = threading.Event()
@@ -138,7 +140,7 @@ def retention(engine: Engine) -> list[str]:
 
     def claim() -> None:
         while not over.is_set():
-            during.append(claims(engine, 1))
+            during.append(claims(quick, 1))
 
     thread = threading.Thread(target=claim)
     thread.start()
@@ -158,12 +160,12 @@ def retention(engine: Engine) -> list[str]:
     return wrong
 
 
-def claims(engine: Engine, times: int) -> float:
+def claims(quick: Engine, times: int) -> float:
     """Median seconds of a claim."""
     taken = []
     for _ in range(times):
         began = time.perf_counter()
-        with engine.begin() as conn:
+        with quick.connect() as conn:
             lifecycle.claim_next(
                 conn, begin=True, most_running=10**9, worker="w", terms=lifecycle.Terms.of(Settings())
             )

@@ -130,11 +130,12 @@ class PostgresProcess:
         except (subprocess.SubprocessError, RuntimeError, OSError) as error:
             raise StackError(f"Postgres does not start on {data_dir}: {error}") from error
         self.url = str(self._server.get_uri())
+        self.pid = int(self._server.get_pid() or 0)
 
     def wait(self) -> None:
         """Return when it has ended; it is no child of this process."""
         with contextlib.suppress(psutil.NoSuchProcess):
-            process = psutil.Process(self._server.get_pid() or 0)
+            process = psutil.Process(self.pid)
             while process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
                 time.sleep(POLL_SECONDS)
 

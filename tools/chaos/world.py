@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import random
 import signal
 import subprocess
@@ -78,12 +79,13 @@ class World:
         """A fault every second or two, a restart of the database in the middle; in the end all is mended."""
         kinds: list[Callable[[], None]] = [
             self.worker_killed, self.worker_killed, self.worker_put_to_sleep, self.worker_put_to_sleep,
-            self.broker_killed, self.broker_frozen, self.sessions_cut,
+            self.broker_killed, self.broker_frozen, self.sessions_cut, self.lock_forgotten,
         ]  # fmt: skip
         middle, end = time.monotonic() + seconds / 2, time.monotonic() + seconds
         while time.monotonic() < end:
-            if time.monotonic() > middle and not self.faults["database restarted"]:
+            if time.monotonic() > middle and not self.faults["database killed"]:
                 self._befall(self.database_restarted)
+                self._befall(self.database_killed)
             else:
                 self._befall(self._dice.choice(kinds))
             time.sleep(self._dice.uniform(0.5, 2))
@@ -123,6 +125,26 @@ class World:
         server = get_server(self.folder / "postgres", cleanup_mode=None)
         server.stop()
         server.ensure_postgres_running()
+
+    def database_killed(self) -> None:
+        """SIGKILL to the postmaster, and what `tastetest serve` does then."""
+        process = default_stack.PostgresProcess(self.folder)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        while True:
+            with contextlib.suppress(default_stack.StackError):
+                default_stack.PostgresProcess(self.folder)
+                return
+
+    def lock_forgotten(self) -> None:
+        """Somebody locks what maintenance needs, and goes for lunch."""
+        table = self._dice.choice(["selections", "deliveries", "matrix_revisions", "idempotency_keys"])
+        held = self.rig.engine.connect()
+        with contextlib.suppress(DBAPIError):
+            held.execute(text(f"LOCK TABLE {table} IN EXCLUSIVE MODE"))
+        timer = threading.Timer(self._dice.uniform(1, 4), held.invalidate)
+        timer.start()
+        self._mending.append(timer)
 
     def _befall(self, fault: Callable[[], None]) -> None:
         self.faults[fault.__name__.replace("_", " ")] += 1
