@@ -139,12 +139,14 @@ class World:
     def lock_forgotten(self) -> None:
         """Somebody locks what maintenance needs, and goes for lunch."""
         table = self._dice.choice(["selections", "deliveries", "matrix_revisions", "idempotency_keys"])
-        held = self.rig.engine.connect()
+        seconds = self._dice.uniform(1, 4)
+        # The database may be away at this moment.
         with contextlib.suppress(DBAPIError):
+            held = self.rig.engine.connect()
             held.execute(text(f"LOCK TABLE {table} IN EXCLUSIVE MODE"))
-        timer = threading.Timer(self._dice.uniform(1, 4), held.invalidate)
-        timer.start()
-        self._mending.append(timer)
+            timer = threading.Timer(seconds, held.invalidate)
+            timer.start()
+            self._mending.append(timer)
 
     def _befall(self, fault: Callable[[], None]) -> None:
         self.faults[fault.__name__.replace("_", " ")] += 1
