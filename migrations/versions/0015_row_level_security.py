@@ -20,6 +20,7 @@ ROOTS = ("matrices", "jobs", "selections", "webhooks", "idempotency_keys", "api_
 CHILDREN = {
     "matrix_revisions": ("matrices", "matrix_id"),
     "matrix_rows": ("matrices", "matrix_id"),
+    "model_facts": ("matrices", "matrix_id"),
     "parts": ("jobs", "job_id"),
     "answers": ("selections", "selection_id"),
     "deliveries": ("webhooks", "webhook_id"),

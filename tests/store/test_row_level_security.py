@@ -40,6 +40,9 @@ def everything(db: Engine, callers: Engine) -> None:
     with workspace_scope.within(callers, "first").begin() as conn:
         made = Matrix.build(["a", "b"], ["x", "y"], np.array([[1, 0], [0, 1]]))
         matrix = matrices.create(conn, made, name="m")
+        conn.execute(
+            sa.text("INSERT INTO model_facts (matrix_id, model) VALUES (:id, 'a')"), {"id": matrix.id}
+        )
         webhooks.add(conn, url="https://1.1.1.1/", secret="s")
         job, _ = submit(conn, kind="errand", settings={}, matrix=matrix, parts=[{}, {}])
         selection = "5f9c7a52-6a0e-5d0b-9d52-000000000001"
