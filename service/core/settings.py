@@ -99,7 +99,7 @@ class Settings(BaseSettings):
     # Of one workspace.
     max_webhooks: Positive = 20
     webhook_overlap_hours: Annotated[float, Field(ge=0)] = 24.0
-    stop_seconds: Annotated[float, Field(gt=0)] = 2.0
+    stop_seconds: Annotated[float, Field(gt=0)] = 1.0
     shutdown_grace_seconds: Annotated[float, Field(ge=0)] = 5.0
 
     @classmethod
