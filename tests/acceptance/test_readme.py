@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 from pathlib import Path
@@ -12,30 +11,26 @@ import httpx
 from tests.acceptance.running import Served
 
 ROOT = Path(__file__).parents[2]
+MARK = "@@ next block"
 README = (ROOT / "README.md").read_text()
 
 
 def steps() -> list[tuple[str, str]]:
-    """(command, shown output) of every console block, in order; `\\` continues a command."""
-    found: list[tuple[str, str]] = []
-    for block in re.findall(r"```console\n(.*?)```", README, flags=re.DOTALL):
-        for step in re.split(r"^\$ ", block.replace("\\\n", ""), flags=re.MULTILINE)[1:]:
-            command, _, output = step.partition("\n")
-            found.append((command, output.strip()))
-    return found
+    """(commands, shown output) of every block to paste, in order."""
+    return re.findall(r"```sh\n(.*?)```\n\n```text\n(.*?)```", README, flags=re.DOTALL)
 
 
-def test_every_command_answers_as_shown(served: Served) -> None:
-    known = dict(os.environ)
-    for command, shown in steps():
-        command = command.replace("http://127.0.0.1:8000", served.address)
-        ran = subprocess.run(
-            ["bash", "-c", command], cwd=ROOT, env=known, capture_output=True, text=True, check=True
-        )
-        pattern = ".*".join(re.escape(part) for part in shown.split("…"))
-        assert re.fullmatch(pattern, ran.stdout.strip(), flags=re.DOTALL), f"{command}\n{ran.stdout}"
-        if created := re.match(r'\{"id":"([^"]+)"', ran.stdout):
-            known["MATRIX" if "/matrices" in command else "JOB"] = created.group(1)
+def test_every_block_pasted_in_turn_answers_as_shown(served: Served) -> None:
+    """All in one shell, which knows nothing but what the blocks tell it."""
+    shown = steps()
+    assert len(shown) >= 3
+    script = "".join(f"{commands}\necho '{MARK}'\n" for commands, _ in shown)
+    script = "set -eo pipefail\n" + script.replace("http://127.0.0.1:8000", served.address)
+    ran = subprocess.run(["bash", "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
+    for (commands, expected), output in zip(shown, ran.stdout.split(MARK), strict=False):
+        pattern = ".*".join(re.escape(part) for part in expected.strip().split("…"))
+        assert re.fullmatch(pattern, output.strip(), flags=re.DOTALL), f"{commands}\n{output}"
+    assert ran.returncode == 0, ran.stderr
 
 
 def test_every_call_it_names_exists(client: httpx.Client) -> None:
