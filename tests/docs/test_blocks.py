@@ -82,6 +82,8 @@ PARSERS: dict[str, Callable[[str], object]] = {
     "bash": parse_shell,
     "console": parse_console,
     "python": lambda text: compile(text, "block", "exec"),
+    # What a program prints.
+    "text": str,
 }
 
 
