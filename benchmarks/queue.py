@@ -82,7 +82,7 @@ def _beats(engine: Engine, matrix: MatrixRecord) -> tuple[float, float]:
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as conn:
         conn.execute(text("SET synchronous_commit = off"))
         select = _median(lambda i: conn.execute(text("SELECT 1")))
-        beat = _median(lambda i: parts.beat(conn, part, fraction=i / ROUNDS, lease=TERMS.lease))
+        beat = _median(lambda i: parts.renew_lease(conn, part, fraction=i / ROUNDS, lease=TERMS.lease))
     return select, beat
 
 

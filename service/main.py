@@ -1,4 +1,4 @@
-"""The application: routers, middleware, error handlers and what lives as long as it does."""
+"""Builds the application: routers, middleware, error handlers, and the resources of its lifetime."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ log = structlog.get_logger(__name__)
 
 
 def create_app(settings: Settings) -> FastAPI:
-    """Build the application; the database is first asked for when it starts.
+    """Build the application; it first connects to the database when it starts.
 
     Parameters
     ----------
     settings : Settings
-        With `database_url`, unless only the OpenAPI document is wanted.
+        With `database_url`, unless only the OpenAPI document is needed.
     """
     app = FastAPI(
         title="Tastetest",
@@ -74,7 +74,7 @@ def create_app(settings: Settings) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         telemetry={
-            "tracing": tracing.wanted(),
+            "tracing": tracing.is_enabled(),
             "metrics": False,
             "logs": False,
             "operation_spans": False,
@@ -132,7 +132,7 @@ def _lifespan(settings: Settings) -> Callable[[FastAPI], contextlib.AbstractAsyn
         )
         app.state.context = context
         try:
-            # Threads of BLAS spin while they wait, on cores that workers and other requests could use.
+            # BLAS threads spin while they wait and take cores from workers and other requests.
             with threadpool_limits(1):
                 async with context.listener.running():
                     yield

@@ -1,4 +1,4 @@
-"""The Celery app: `celery -A workers.app worker`, and `beat` for the reconciler's clock."""
+"""The Celery app: `celery -A workers.app worker`, and `beat`, which schedules the reconciler."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ app = broker.connect(Celery("tastetest"), settings.redis_url)
 app.conf.update(
     task_acks_late=False,
     worker_prefetch_multiplier=1,
-    # A part reserved behind a long one would wait although other workers are idle.
+    # A worker must not reserve a part while it computes another: idle workers could take it.
     worker_disable_prefetch=True,
     worker_max_tasks_per_child=500,
-    # A killed process is not waited for: its part is found by its lease.
+    # Do not wait for a killed process: the reconciler finds its part by the expired lease.
     worker_lost_wait=0.5,
     worker_cancel_long_running_tasks_on_connection_loss=False,
     worker_soft_shutdown_timeout=settings.shutdown_grace_seconds + 3,
@@ -57,22 +57,22 @@ app.conf.update(
     },
 )
 
-# Shared with the forked children: when the parent was asked to stop, on the machine's monotonic clock.
-_leave_at = multiprocessing.Value("d", 0.0)
+# Shared with the forked children: when to stop, on the machine's monotonic clock; 0 means never.
+_stop_at = multiprocessing.Value("d", 0.0)
 
 
 @signals.worker_shutting_down.connect
-def _prepare_to_leave(**_: object) -> None:
-    _leave_at.value = time.monotonic() + settings.shutdown_grace_seconds
+def _note_shutdown(**_: object) -> None:
+    _stop_at.value = time.monotonic() + settings.shutdown_grace_seconds
 
 
-def _leaving() -> bool:
-    return bool(0 < _leave_at.value < time.monotonic())
+def _shutting_down() -> bool:
+    return bool(0 < _stop_at.value < time.monotonic())
 
 
 @lru_cache
-def desk() -> worker.WorkerContext:
-    """The desk of this process; made after the fork, since connections do not survive one."""
+def worker_context() -> worker.WorkerContext:
+    """The context of this process; created after the fork, because connections do not survive one."""
     threadpool_limits(1)
     tracing.configure("worker")
     limit_memory(settings.worker_memory_mib)
@@ -83,13 +83,13 @@ def desk() -> worker.WorkerContext:
         notifier=notifier.default(),
         settings=settings,
         worker=name,
-        leaving=_leaving,
+        shutting_down=_shutting_down,
     )
 
 
 @signals.setup_logging.connect
-def _adopt(loglevel: int = logging.WARNING, **_: object) -> None:
-    logs.adopt(loglevel)
+def _configure_logging(loglevel: int = logging.WARNING, **_: object) -> None:
+    logs.capture_library_logs(loglevel)
 
 
 @signals.worker_process_shutdown.connect
@@ -104,16 +104,16 @@ def work(task: Task[Any, Any], job_id: str, index: int) -> None:
         # The reconciler notifies again; until there is space, results could not be stored.
         log.error("no space left in the data directory", data_dir=settings.data_dir)
         return
-    worker.work_next(desk(), begin=index == 0)
+    worker.work_next(worker_context(), begin=index == 0)
 
 
 @app.task(name=broker.RECONCILE)
 def reconcile() -> None:
-    """Put right what died."""
-    reconciler.reconcile(desk().engine, desk().notifier, settings)
+    """Recover the parts of dead workers and repeat missed notifications."""
+    reconciler.reconcile(worker_context().engine, worker_context().notifier, settings)
 
 
 @app.task(name=broker.MAINTAIN)
 def maintain() -> None:
     """Check the invariants and delete what is old, when it is time."""
-    maintenance.run_due_maintenance(desk().engine, settings)
+    maintenance.run_due_maintenance(worker_context().engine, settings)

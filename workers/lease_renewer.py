@@ -1,6 +1,6 @@
-"""The beat of one attempt: a thread that renews the lease while the engine computes.
+"""Renews the lease of one attempt, from a thread, while the engine computes.
 
-From a thread, because one call into LAPACK can take longer than a beat.
+The engine cannot do it itself, because one call into LAPACK can take longer than the renewal interval.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Reason = Literal["cancelled", "overdue", "fenced", "leaving"]
 
 
 class LeaseRenewer:
-    """Beats between `__enter__` and `__exit__`; `check` stops the computation when told to.
+    """Renews the lease between `__enter__` and `__exit__`; `check` raises when the computation must stop.
 
     A computation that does not ask for `stop_seconds` after that holds its process no longer: the part
     is given up, the process ends itself, and another is forked in its place.
@@ -40,29 +40,30 @@ class LeaseRenewer:
         engine: Engine,
         part: Claim,
         settings: Settings,
-        leaving: Callable[[], bool],
+        shutting_down: Callable[[], bool],
         give_up: Callable[[Reason], None],
     ) -> None:
         self._engine = engine
         self._part = part
         self._settings = settings
         self._lease = LeaseTerms.of(settings).lease
-        self._leaving = leaving
+        self._shutting_down = shutting_down
         self._give_up = give_up
         self._fraction = 0.0
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="beat", daemon=True)
-        self._told_at = 0.0
+        self._closed = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="lease-renewer", daemon=True)
+        self._stopped_at = 0.0
         self.reason: Reason | None = None
         self.computing = True
 
     def check(self, fraction: float) -> None:
-        """Note the progress.
+        """Record the progress; stop the computation if it must stop.
 
         Raises
         ------
         Stopped
-            The part was cancelled or taken away, or this worker is leaving.
+            The job was cancelled or is overdue, another worker took the part, or this worker is shutting
+            down.
         """
         self._fraction = min(max(fraction, 0.0), 1.0)
         if self.reason is not None:
@@ -75,41 +76,43 @@ class LeaseRenewer:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._over.set()
+        self._closed.set()
         self._thread.join()
 
     def _run(self) -> None:
         conn: Connection | None = None
-        while not self._over.wait(self._settings.beat_seconds):
-            self._end_if_deaf()
+        while not self._closed.wait(self._settings.lease_renewal_seconds):
+            self._kill_if_unresponsive()
             try:
                 conn = conn or self._engine.connect()
-                self._beat(conn)
+                self._renew(conn)
             except SQLAlchemyError as error:
-                # The lease outlasts several beats; if the database stays away, the fence decides.
-                log.warning("beat failed", job_id=self._part.job_id, part=self._part.index, error=repr(error))
+                # The lease outlasts several renewals. If it runs out, fencing by attempt protects the result.
+                log.warning(
+                    "lease renewal failed", job_id=self._part.job_id, part=self._part.index, error=repr(error)
+                )
                 _close(conn)
                 conn = None
         _close(conn)
 
-    def _beat(self, conn: Connection) -> None:
-        pulse = parts.beat(conn, self._part, fraction=self._fraction, lease=self._lease)
-        if pulse is None:
-            self._tell("fenced")
-        elif pulse != "going":
-            self._tell(pulse)
-        elif self._leaving():
-            self._tell("leaving")
+    def _renew(self, conn: Connection) -> None:
+        status = parts.renew_lease(conn, self._part, fraction=self._fraction, lease=self._lease)
+        if status is None:
+            self._stop("fenced")
+        elif status != "going":
+            self._stop(status)
+        elif self._shutting_down():
+            self._stop("leaving")
 
-    def _tell(self, reason: Reason) -> None:
+    def _stop(self, reason: Reason) -> None:
         if self.reason is None:
-            self._told_at = time.monotonic()
+            self._stopped_at = time.monotonic()
         self.reason = reason
 
-    def _end_if_deaf(self) -> None:
+    def _kill_if_unresponsive(self) -> None:
         if not self.computing or self.reason is None:
             return
-        if time.monotonic() - self._told_at > self._settings.stop_seconds:
+        if time.monotonic() - self._stopped_at > self._settings.stop_seconds:
             log.error("the computation does not stop", job_id=self._part.job_id, part=self._part.index)
             self._give_up(self.reason)
             os.kill(os.getpid(), signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""The matrix a worker process read last: the parts of one job come one after another."""
+"""Caches the matrix that a worker process read last, because it often computes several parts of one job."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from workers.retry import with_retries
 
 @dataclass(slots=True)
 class MatrixCache:
-    """Holds one matrix, with its missing cells dealt with as the job asked."""
+    """Holds one matrix, with its missing cells filled or dropped as the job's `missing` says."""
 
     _key: tuple[str, str] | None = None
     _matrix: Matrix | None = None
@@ -25,7 +25,7 @@ class MatrixCache:
         policy: MissingPolicy | Literal["error"] = part.settings.get("missing", "error")
         key = (part.content_hash, policy)
         if self._matrix is None or self._key != key:
-            # Let go of the old one first: two at once may not fit.
+            # Release the old matrix first: two may not fit into memory.
             self._matrix = None
             stored = with_retries(engine, lambda conn: matrices.load(conn, part.matrix_id, part.revision))
             self._matrix = stored if policy == "error" else stored.fill(policy)

@@ -1,4 +1,4 @@
-"""A limit on a process's memory, so that a hog gets a MemoryError instead of the machine's killer."""
+"""A limit on a process's memory: it gets a MemoryError before the operating system kills a process."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ MEBI = 1024 * 1024
 
 
 def limit_memory(mebibytes: int) -> None:
-    """Let this process allocate at most so much; code and files it maps do not count."""
+    """Limit what this process can allocate; mapped code and files do not count."""
     _, hard = resource.getrlimit(resource.RLIMIT_DATA)
     wanted = mebibytes * MEBI
     limit = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)

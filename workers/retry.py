@@ -1,4 +1,4 @@
-"""Transactions that outlast a database which is away for a while."""
+"""Retries transactions while the database is unavailable for a short time."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ SECONDS = 60.0
 
 
 def with_retries(engine: Engine, step: Callable[[Connection], T]) -> T:
-    """Run a transaction, again and again while the database is away or busy.
+    """Run a transaction; retry it while the database is unavailable or busy.
 
-    After a connection is lost nobody knows whether its commit was made: only for steps that find
-    out by themselves, by the fence or by their condition.
+    When a connection is lost it is unknown whether its transaction was committed. So use this only for
+    steps that check this themselves, by the attempt number or another condition.
     """
     deadline, pause = time.monotonic() + SECONDS, 0.05
     while True:
@@ -30,13 +30,13 @@ def with_retries(engine: Engine, step: Callable[[Connection], T]) -> T:
             with engine.begin() as conn:
                 return step(conn)
         except DBAPIError as error:
-            if not _away(error) or time.monotonic() > deadline:
+            if not _is_unavailable(error) or time.monotonic() > deadline:
                 raise
-            # A connection that was cut while it lay in the pool says nothing about the next.
-            log.info("once more", error=repr(error))
+            # A pooled connection that was cut does not mean that the next one fails too.
+            log.info("transaction retried", error=repr(error))
         time.sleep(pause)
         pause = min(2 * pause, 2.0)
 
 
-def _away(error: DBAPIError) -> bool:
+def _is_unavailable(error: DBAPIError) -> bool:
     return error.connection_invalidated or isinstance(error, OperationalError | InterfaceError)

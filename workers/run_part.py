@@ -1,4 +1,4 @@
-"""From a ring to a result: claim, compute, hand in, and assemble when it was the last part."""
+"""Runs one part of a job: claim, compute, store; the last part's worker also assembles the result."""
 
 from __future__ import annotations
 
@@ -31,111 +31,122 @@ Step = Callable[[Connection], T]
 
 @dataclass(frozen=True, slots=True)
 class WorkerContext:
-    """What one worker process works with; `quick` is for claims and beats."""
+    """What one worker process works with; `quick` is the engine for claims and lease renewals."""
 
     engine: Engine
     quick: Engine
     notifier: WorkerNotifier
     settings: Settings
     worker: str
-    leaving: Callable[[], bool]
+    shutting_down: Callable[[], bool]
     matrices: MatrixCache = field(default_factory=MatrixCache)
 
     @property
     def terms(self) -> lifecycle.LeaseTerms:
-        """Lease and rests."""
+        """Lease time and retry delays."""
         return lifecycle.LeaseTerms.of(self.settings)
 
 
-def work_next(desk: WorkerContext, *, begin: bool) -> None:
+def work_next(context: WorkerContext, *, begin: bool) -> None:
     """Answer a notification: take the part whose turn it is, whatever the notification was about."""
     taken = with_retries(
-        desk.quick,
+        context.quick,
         lambda conn: lifecycle.claim_next(
             conn,
             begin=begin,
-            most_running=desk.settings.max_running_parts,
-            worker=desk.worker,
-            terms=desk.terms,
+            most_running=context.settings.max_running_parts,
+            worker=context.worker,
+            terms=context.terms,
         ),
     )
     if taken is None:
         return
-    desk.notifier.notify_all(taken.others)
-    _work(desk, taken.claim)
+    context.notifier.notify_all(taken.others)
+    _work(context, taken.claim)
     if taken.at_limit:
-        desk.notifier.notify(taken.claim.job_id, taken.claim.index)
+        context.notifier.notify(taken.claim.job_id, taken.claim.index)
 
 
-def work(desk: WorkerContext, job_id: str, index: int) -> None:
+def work(context: WorkerContext, job_id: str, index: int) -> None:
     """Take this very part; nothing to do when it is taken, resting or over."""
     part, others = with_retries(
-        desk.quick, lambda conn: lifecycle.claim(conn, job_id, index, worker=desk.worker, terms=desk.terms)
+        context.quick,
+        lambda conn: lifecycle.claim(conn, job_id, index, worker=context.worker, terms=context.terms),
     )
-    desk.notifier.notify_all(others)
-    _work(desk, part)
+    context.notifier.notify_all(others)
+    _work(context, part)
 
 
-def _work(desk: WorkerContext, part: Claim | None) -> None:
+def _work(context: WorkerContext, part: Claim | None) -> None:
     while part is not None:
-        told: dict[str, str | int] = {"job_id": part.job_id, "part": part.index, "attempt": part.attempt}
+        log_fields: dict[str, str | int] = {
+            "job_id": part.job_id,
+            "part": part.index,
+            "attempt": part.attempt,
+        }
         name = f"{part.kind} {'assemble' if part.spec is None else 'part'}"
         with (
-            # For the ring of a reconciler, who does not know.
+            # Notifications from the reconciler do not carry the submitting request's headers.
             broker.asked_by(part.asked_by or {}),
-            structlog.contextvars.bound_contextvars(**told),
-            tracing.span(name, SpanKind.CONSUMER, **told),
+            structlog.contextvars.bound_contextvars(**log_fields),
+            tracing.span(name, SpanKind.CONSUMER, **log_fields),
         ):
-            began = time.monotonic()
-            part = _attempt(desk, part)
+            started = time.monotonic()
+            part = _attempt(context, part)
             if part is not None and part.spec is not None:
-                desk.notifier.notify_all(_others(desk, part.job_id))
-            log.info("part", seconds=round(time.monotonic() - began, 3))
+                context.notifier.notify_all(_others(context, part.job_id))
+            log.info("part", seconds=round(time.monotonic() - started, 3))
 
 
-def _others(desk: WorkerContext, job_id: str) -> list[tuple[str, int]]:
+def _others(context: WorkerContext, job_id: str) -> list[tuple[str, int]]:
     """The other parts of a stage that has just begun."""
-    return with_retries(desk.quick, lambda conn: lifecycle.others(conn, job_id))
+    return with_retries(context.quick, lambda conn: lifecycle.others(conn, job_id))
 
 
-def _attempt(desk: WorkerContext, part: Claim) -> Claim | None:
-    """One attempt at one part; the claim that follows from it, if any."""
-    beat = LeaseRenewer(
-        desk.quick, part, desk.settings, desk.leaving, lambda reason: _give_up(desk, part, reason)
+def _attempt(context: WorkerContext, part: Claim) -> Claim | None:
+    """One attempt at one part; returns the claim to assemble if this was the last part."""
+    renewer = LeaseRenewer(
+        context.quick,
+        part,
+        context.settings,
+        context.shutting_down,
+        lambda reason: _give_up(context, part, reason),
     )
-    with beat:
+    with renewer:
         try:
-            step = _compute(desk, part, beat)
+            step = _compute(context, part, renewer)
         except Stopped:
-            step = _stopped(part, beat.reason)
+            step = _stopped(part, renewer.reason)
         except Exception as error:
-            step = _failed(desk, part, error)
-        beat.computing = False
-        return _hand_in(desk, step)
+            step = _failed(context, part, error)
+        renewer.computing = False
+        return _store(context, step)
 
 
-def _compute(desk: WorkerContext, part: Claim, beat: LeaseRenewer) -> Step[Claim | None]:
-    matrix = desk.matrices.load(desk.engine, part)
+def _compute(context: WorkerContext, part: Claim, renewer: LeaseRenewer) -> Step[Claim | None]:
+    matrix = context.matrices.load(context.engine, part)
     if part.spec is None:
-        pieces = with_retries(desk.engine, lambda conn: parts.results(conn, part.job_id))
-        return _finish_job(part, *kinds.assemble(matrix, part, pieces, beat.check))
+        pieces = with_retries(context.engine, lambda conn: parts.results(conn, part.job_id))
+        return _finish_job(part, *kinds.assemble(matrix, part, pieces, renewer.check))
     earlier: list[kinds.Piece] = []
     if part.stage > 1:
-        earlier = with_retries(desk.engine, lambda conn: parts.results(conn, part.job_id, before=part.stage))
-    piece = kinds.run(matrix, part, earlier, beat.check)
+        earlier = with_retries(
+            context.engine, lambda conn: parts.results(conn, part.job_id, before=part.stage)
+        )
+    piece = kinds.run(matrix, part, earlier, renewer.check)
     if part.parts_total == 1:
-        return _finish_job(part, *kinds.assemble(matrix, part, [(part.spec, piece)], beat.check))
-    return lambda conn: lifecycle.finish_part(conn, part, piece, terms=desk.terms)
+        return _finish_job(part, *kinds.assemble(matrix, part, [(part.spec, piece)], renewer.check))
+    return lambda conn: lifecycle.finish_part(conn, part, piece, terms=context.terms)
 
 
 def _finish_job(part: Claim, body: bytes, keep: kinds.Keep | None) -> Step[None]:
     return lambda conn: lifecycle.finish_job(conn, part, body, keep)
 
 
-def _give_up(desk: WorkerContext, part: Claim, reason: Reason) -> None:
+def _give_up(context: WorkerContext, part: Claim, reason: Reason) -> None:
     """Hand in a part whose computation does not stop, just before its process ends."""
     try:
-        with desk.engine.begin() as conn:
+        with context.engine.begin() as conn:
             _stopped(part, reason)(conn)
     except (DBAPIError, lifecycle.LeaseLost) as error:
         # Then its lease runs out.
@@ -154,32 +165,32 @@ def _stopped(part: Claim, reason: Reason | None) -> Step[None]:
 
 
 def _nothing(conn: Connection) -> None:
-    """The part is another's now: there is nothing to hand in."""
+    """Store nothing: another worker owns the part now."""
 
 
-def _failed(desk: WorkerContext, part: Claim, error: Exception) -> Step[None]:
-    tracing.failed(error)
+def _failed(context: WorkerContext, part: Claim, error: Exception) -> Step[None]:
+    tracing.mark_failed(error)
     if isinstance(error, DBAPIError | OSError | MemoryError):
-        cause = _cause(desk, error)
+        cause = _cause(context, error)
         log.warning("part will be retried", error=repr(error))
-        return lambda conn: lifecycle.retry(conn, part, cause, desk.terms)
+        return lambda conn: lifecycle.retry(conn, part, cause, context.terms)
     if isinstance(error, EngineError):
-        log.info("part has no answer", error=str(error))
+        log.info("data do not suit the request", error=str(error))
         return lambda conn: lifecycle.fail(conn, part, failures.unsuitable(error))
     log.error("part failed", exc_info=error)
     return lambda conn: lifecycle.fail(conn, part, failures.internal(error))
 
 
-def _cause(desk: WorkerContext, error: Exception) -> str:
+def _cause(context: WorkerContext, error: Exception) -> str:
     if isinstance(error, MemoryError):
-        return f"it needed more than the {desk.settings.worker_memory_mib} MiB a worker may use"
+        return f"it needed more than the {context.settings.worker_memory_mib} MiB a worker may use"
     return f"it ended with {type(error).__name__}"
 
 
-def _hand_in(desk: WorkerContext, step: Step[T]) -> T | None:
-    """Run the closing transaction, through a restart of the database if need be."""
+def _store(context: WorkerContext, step: Step[T]) -> T | None:
+    """Run the final transaction of an attempt; retry it while the database restarts."""
     try:
-        return with_retries(desk.engine, step)
+        return with_retries(context.engine, step)
     except lifecycle.LeaseLost:
-        log.info("part was no longer ours")
+        log.info("lease was lost")
         return None

@@ -1,4 +1,4 @@
-"""Who asks, and what they may: keys, scopes, and the pages of other sites."""
+"""Authenticates requests: API keys, scopes, and protection against pages of other sites."""
 
 from __future__ import annotations
 
@@ -24,102 +24,102 @@ from service.store import keys as stored
 from service.store import workspace_scope
 from service.store.keys import KeyRecord
 
-MOST_KEPT = 10_000
+MAX_CACHED_KEYS = 10_000
 CHALLENGES = tuple(("WWW-Authenticate", f'{kind} realm="Tastetest"') for kind in ("Basic", "Bearer"))
 HOW_TO_SEND_A_KEY = (
-    "Send `Authorization: Bearer tt_…`, or give the key as password to a browser that asks for one;"
-    " whoever runs the service makes keys with `tastetest keys create`."
+    "Send `Authorization: Bearer tt_…`, or enter the key as the password when a browser asks for one. The "
+    "operator of the service creates keys with `tastetest keys create`."
 )
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Whose request this is; `key` is the key's id, None where none is needed."""
+    """The caller of a request; `key` is the key's id, None if no key is needed."""
 
     workspace: str
     scopes: frozenset[str]
     key: str | None = None
 
 
-# Whoever reaches a service without keys is on its machine, and may do everything.
+# Without keys only this machine reaches the service, and its users may do everything.
 OWNER = Caller(workspace_scope.DEFAULT, frozenset(SCOPES))
-NOBODY = Caller(workspace_scope.NOBODY, frozenset())
+ANONYMOUS = Caller(workspace_scope.ANONYMOUS, frozenset())
 
 
 class Authenticator:
-    """Admits callers; looks each key up at most once in `key_cache_seconds`."""
+    """Authenticates callers; looks each key up at most once in `key_cache_seconds`."""
 
     def __init__(self, settings: Settings) -> None:
-        self._keep = settings.key_cache_seconds
+        self._cache_seconds = settings.key_cache_seconds
         self._hosts = frozenset(name.strip().lower() for name in settings.hosts.split(",") if name.strip())
         self._required = settings.auth == "required"
-        self._looked = float("-inf")
-        self._kept: OrderedDict[str, tuple[float, KeyRecord]] = OrderedDict()
+        self._checked_at = float("-inf")
+        self._cache: OrderedDict[str, tuple[float, KeyRecord]] = OrderedDict()
         self._failed = FailedKeys(
             keep_seconds=settings.key_cache_seconds, most_per_minute=settings.max_failed_keys_per_minute
         )
 
     async def authenticate(self, checks: CheckPool, method: str, headers: Headers, address: str) -> Caller:
-        """The caller, by the key sent; without one only on this machine, while there are no keys.
+        """The caller, by its key; without a key only on this machine, and only while no key exists.
 
         Raises
         ------
         Unauthenticated
-            No key, or none that is valid.
+            The request has no key, or an invalid one.
         TooManyRequests
             Too many invalid keys came from this address.
         Forbidden
-            A page of another site asks in the name of a person.
+            The page of another site sent the request.
         """
         if not await self._key_required(checks):
             self._refuse_unknown_hosts(headers)
             self._refuse_other_sites(method, headers)
             return OWNER
-        kind, _, given = headers.get("authorization", "").partition(" ")
+        kind, _, credentials = headers.get("authorization", "").partition(" ")
         if kind.lower() == "basic":
-            # Browsers add it by themselves, whoever's page makes them ask.
+            # Browsers add these credentials to every request, also to requests from pages of other sites.
             self._refuse_other_sites(method, headers)
-            given = _password(given)
+            credentials = _password(credentials)
         elif kind.lower() != "bearer":
             raise Unauthenticated(
-                f"This service asks for an API key. {HOW_TO_SEND_A_KEY}", headers=CHALLENGES
+                f"This service requires an API key. {HOW_TO_SEND_A_KEY}", headers=CHALLENGES
             )
-        record = await self._find_key(checks, api_keys.parse(given.strip()), address)
+        record = await self._find_key(checks, api_keys.parse(credentials.strip()), address)
         return Caller(record.workspace, frozenset(record.scopes), record.id)
 
     async def _key_required(self, checks: CheckPool) -> bool:
-        if not self._required and time.monotonic() - self._looked >= self._keep:
-            # Who asks meanwhile looks too: nobody is let in by what is not known yet.
+        if not self._required and time.monotonic() - self._checked_at >= self._cache_seconds:
+            # Concurrent requests look too: none is accepted on an outdated answer.
             self._required = await checks.run(any_key, checks.engine)
-            self._looked = time.monotonic()
+            self._checked_at = time.monotonic()
         return self._required
 
     async def _find_key(self, checks: CheckPool, key: api_keys.Key, address: str) -> KeyRecord:
-        """The valid key; all that are not take the same time and get the same answer."""
-        at, kept = self._kept.get(key.id, (float("-inf"), None))
-        if kept is not None and time.monotonic() - at < self._keep and _fits(key, kept):
-            return kept
+        """The record of a valid key; all invalid keys take the same time and get the same answer."""
+        at, cached = self._cache.get(key.id, (float("-inf"), None))
+        if cached is not None and time.monotonic() - at < self._cache_seconds and _matches(key, cached):
+            return cached
         # A key that was valid lately is looked up, whoever else sends wrong ones from its address.
-        if kept is None or not _fits(key, kept):
+        if cached is None or not _matches(key, cached):
             self._failed.check(address)
         record = None if self._failed.is_known(key) else await checks.run(_look_up, checks.engine, key)
         if record is None:
             self._failed.add(key, address)
             raise Unauthenticated(f"This API key is not valid. {HOW_TO_SEND_A_KEY}", headers=CHALLENGES)
-        self._kept[key.id] = time.monotonic(), record
-        self._kept.move_to_end(key.id)
-        while len(self._kept) > MOST_KEPT:
-            self._kept.popitem(last=False)
+        self._cache[key.id] = time.monotonic(), record
+        self._cache.move_to_end(key.id)
+        while len(self._cache) > MAX_CACHED_KEYS:
+            self._cache.popitem(last=False)
         return record
 
     def _refuse_unknown_hosts(self, headers: Headers) -> None:
-        """A page can point its own name at this machine and read what is open to it."""
+        """Prevent DNS rebinding: a site can point its own name at this machine."""
         host = _host(headers.get("host", ""))
         if host and not _is_local(host) and host not in self._hosts:
             message = (
-                f"Without API keys this service answers to local names only, not to {host[:100]!r};"
-                " make a key, or name it in TASTETEST_HOSTS."
+                f"Without API keys this service accepts local host names only, not {host[:100]!r}; create a "
+                "key, or add the name to TASTETEST_HOSTS."
             )
             raise Forbidden(message, [FieldError("header/host", "unknown_host", message)])
 
@@ -127,14 +127,19 @@ class Authenticator:
         if method in SAFE:
             return
         site, origin = headers.get("sec-fetch-site"), headers.get("origin")
-        from_here = origin is None or self._own(origin, headers.get("host", ""))
-        if site not in (None, "none", "same-origin") or not from_here:
-            message = "A page of another site may not do this in your name; send the key as a Bearer token."
+        same_origin = origin is None or self._is_own_origin(origin, headers.get("host", ""))
+        if site not in (None, "none", "same-origin") or not same_origin:
+            message = (
+                "A page of another site may not send this request; send it from a program, with the key as "
+                "a Bearer token."
+            )
             raise Forbidden(message, [FieldError("header/origin", "cross_site", message)])
 
-    def _own(self, origin: str, host: str) -> bool:
-        asked = origin.partition("://")[2].lower()
-        return bool(asked) and (asked == host.lower() or _host(asked) in self._hosts)
+    def _is_own_origin(self, origin: str, host: str) -> bool:
+        host_of_origin = origin.partition("://")[2].lower()
+        return bool(host_of_origin) and (
+            host_of_origin == host.lower() or _host(host_of_origin) in self._hosts
+        )
 
 
 def check(caller: Caller, needed: Scope) -> None:
@@ -143,16 +148,16 @@ def check(caller: Caller, needed: Scope) -> None:
     Raises
     ------
     Forbidden
-        It does.
+        The key lacks the scope.
     """
     if needed not in caller.scopes:
         held = ", ".join(sorted(caller.scopes))
-        message = f"This needs a key with the scope {needed!r}; the one sent has: {held}."
+        message = f"This request needs a key with the scope {needed!r}; this key has: {held}."
         raise Forbidden(message, [FieldError("header/authorization", "missing_scope", message)])
 
 
 def any_key(engine: Engine) -> bool:
-    """Whether a key was ever made, so that all must have one."""
+    """Whether a key was ever created; then every request needs one."""
     with engine.connect() as conn:
         return stored.any_key(conn)
 
@@ -160,21 +165,23 @@ def any_key(engine: Engine) -> bool:
 def _look_up(engine: Engine, key: api_keys.Key) -> KeyRecord | None:
     with engine.begin() as conn:
         record = stored.find(conn, key.id)
-        if not _fits(key, record):
+        if not _matches(key, record):
             return None
-        stored.used(conn, key.id)
+        stored.mark_used(conn, key.id)
         return record
 
 
-def _fits(key: api_keys.Key, record: KeyRecord | None) -> bool:
-    """Compared in constant time, and first, so that no answer comes sooner than another."""
-    same = hmac.compare_digest(key.sha256, api_keys.NONE.sha256 if record is None else record.secret_sha256)
+def _matches(key: api_keys.Key, record: KeyRecord | None) -> bool:
+    """Compare in constant time, before any other check, so that timing reveals nothing."""
+    same = hmac.compare_digest(
+        key.sha256, api_keys.INVALID_KEY.sha256 if record is None else record.secret_sha256
+    )
     return same and record is not None and record.valid
 
 
-def _password(given: str) -> str:
+def _password(credentials: str) -> str:
     try:
-        return base64.b64decode(given.strip(), validate=True).decode().partition(":")[2]
+        return base64.b64decode(credentials.strip(), validate=True).decode().partition(":")[2]
     except (binascii.Error, ValueError):
         return ""
 
@@ -188,12 +195,12 @@ def _host(netloc: str) -> str:
 
 @lru_cache(maxsize=256)
 def _is_local(host: str) -> bool:
-    """Whether no site of the internet can have this name: this machine's, or a single word."""
+    """Whether no public site can have this name: it is a loopback name or a single word."""
     return is_loopback(host) or not {".", ":"} & set(host)
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine is reached by this name."""
+    """Whether the name stands for this machine only."""
     if host == "localhost" or host.endswith(".localhost"):
         return True
     try:

@@ -1,4 +1,4 @@
-"""What a running application holds, and how a request reaches it."""
+"""The application's context and the dependency by which routes get it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from service.usecases.evaluator_cache import EvaluatorCache
 
 @dataclass(frozen=True, slots=True)
 class AppContext:
-    """Settings, the pool of connections, the ear on job changes, the bell to the workers, what is kept.
+    """Settings, database engines, the listener for job changes, the notifier of workers, and caches.
 
     `engine` is bound to the workspace of the caller, and connects as the API's role (`callers`);
     `everywhere` is bound to none and connects as the owner, for the operator's figures.
@@ -36,7 +36,7 @@ class AppContext:
     rate_limiter: RateLimiter
     checks: CheckPool
     uploads: UploadSlots
-    workspace: str = workspace_scope.NOBODY
+    workspace: str = workspace_scope.ANONYMOUS
     engine: Engine = field(init=False)
     _by_workspace: dict[str, AppContext] = field(default_factory=dict, repr=False)
 
@@ -44,14 +44,14 @@ class AppContext:
         object.__setattr__(self, "engine", workspace_scope.within(self.callers, self.workspace))
 
     def for_workspace(self, workspace: str) -> AppContext:
-        """The house as this workspace sees it."""
+        """The context for this workspace."""
         if workspace not in self._by_workspace:
             self._by_workspace[workspace] = replace(self, workspace=workspace)
         return self._by_workspace[workspace]
 
 
 async def get_context(request: Request) -> AppContext:
-    """The house as the caller sees it; async, for a synchronous dependency costs a thread."""
+    """The context for the caller's workspace; async, because a synchronous dependency costs a thread."""
     context: AppContext = request.app.state.context
     caller: Caller = request.state.caller
     return context.for_workspace(caller.workspace)

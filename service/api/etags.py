@@ -1,4 +1,4 @@
-"""Strong entity tags for what never changes."""
+"""Strong entity tags for content that never changes."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ NOT_MODIFIED: dict[int | str, dict[str, Any]] = {304: {"description": "You have 
 
 
 def fresh(request: Request, etag: str) -> bool:
-    """Whether the caller has this version already."""
+    """Whether the caller already has this version."""
     given = request.headers.get("if-none-match", "")
     tags = {tag.strip().removeprefix("W/") for tag in given.split(",")}
     return "*" in tags or f'"{etag}"' in tags
 
 
 def not_modified(etag: str) -> Response:
-    """The answer to a caller who has it."""
+    """The response to a caller that already has it."""
     return Response(status_code=304, headers={"ETag": f'"{etag}"'})

@@ -1,4 +1,4 @@
-"""`Idempotency-Key`: a request sent twice is done once, and answered the same both times."""
+"""`Idempotency-Key`: a request that is sent twice is processed once and gets the same answer twice."""
 
 from __future__ import annotations
 
@@ -22,8 +22,11 @@ IdempotencyKey = Annotated[
         min_length=1,
         max_length=255,
         pattern=r"^[\x21-\x7e]+$",
-        description="Yours, new for each new request. Sent again with the same key within a day, the request "
-        "is not done twice but answered as before, with `Idempotency-Replayed: true`.",
+        description=(
+            "A key of your choice, a new one for each new request. If you send the request again with the "
+            "same key within a day, it is not processed twice: you get the first answer, with "
+            "`Idempotency-Replayed: true`."
+        ),
     ),
 ]
 
@@ -31,7 +34,7 @@ IdempotencyKey = Annotated[
 def run_once(
     context: AppContext, key: str | None, fingerprint: bytes, work: Callable[[Connection], StoredAnswer]
 ) -> Response:
-    """Do the work in one transaction with its answer; or give the answer there is under the key."""
+    """Do the work and store its answer in one transaction; or return the answer stored under the key."""
     with context.engine.begin() as conn:
         if key is None:
             return _response(work(conn))
@@ -44,12 +47,12 @@ def run_once(
 
 
 def of_body(path: str, body: BaseModel) -> bytes:
-    """The fingerprint of a JSON request: what it means, not how it was spelled."""
+    """The fingerprint of a JSON request, independent of its spelling."""
     return hashlib.sha256(f"{path}\n{body.model_dump_json()}".encode()).digest()
 
 
 def of_file(path: str, file: BinaryIO, told: object) -> bytes:
-    """The fingerprint of an upload: its bytes and what was said about it."""
+    """The fingerprint of an upload: its bytes and its options."""
     file.seek(0)
     found = hashlib.sha256()
     while chunk := file.read(CHUNK):
@@ -60,7 +63,7 @@ def of_file(path: str, file: BinaryIO, told: object) -> bytes:
 
 
 def stored_answer(status: int, view: BaseModel, headers: Mapping[str, str]) -> StoredAnswer:
-    """An answer with a JSON body."""
+    """A stored answer with a JSON body."""
     return StoredAnswer(status, headers, view.model_dump_json().encode())
 
 

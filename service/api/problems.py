@@ -28,13 +28,13 @@ DISK_FULL = "53100"
 DATABASE_AWAY = (OperationalError, PoolTimeout)
 MENDS = {
     400: "The request is malformed at the level of HTTP; send it again as the documentation shows.",
-    404: "There is nothing at this path; /openapi.json lists what there is.",
-    405: "This path does not take this method; the Allow header lists those it does.",
+    404: "There is no resource at this path; /openapi.json lists all paths.",
+    405: "This path does not support this method; the Allow header lists the supported ones.",
 }
 
 
 class ProblemResponse(Response):
-    """A problem document, with the request's id for the operators' logs."""
+    """A problem document, with the request's id to find it in the log."""
 
     media_type = "application/problem+json"
 
@@ -49,7 +49,7 @@ def problem_response(
     errors: Sequence[Mapping[str, str]] = (),
     headers: Iterable[tuple[str, str]] = (),
 ) -> ProblemResponse:
-    """Build the document; `errors` holds the offending places."""
+    """Build a problem response; `errors` holds the offending places."""
     document = {
         "type": PROBLEM_TYPE + slug,
         "title": title,
@@ -58,17 +58,17 @@ def problem_response(
         "request_id": scope.get("state", {}).get("request_id", ""),
         "errors": list(errors),
     }
-    # A refused name may hold half a surrogate pair, which only an escape can carry.
+    # A refused name may hold half a surrogate pair, which can only be written as an escape.
     body = json.dumps(document, ensure_ascii=False).encode("utf-8", "backslashreplace")
     response = ProblemResponse(body, status_code=status)
     for name, value in headers:
-        # Appended: browsers read a challenge each from headers of their own.
+        # Appended, because browsers expect one header per challenge.
         response.headers.append(name, value)
     return response
 
 
 def render(scope: Scope, problem: Problem) -> ProblemResponse:
-    """The response to one of our own problems."""
+    """The response to one of the service's own problems."""
     return problem_response(
         scope,
         status=problem.status,
@@ -84,13 +84,18 @@ def _again(problem: Problem) -> list[tuple[str, str]]:
     return [("Retry-After", "5")] if problem.status == HTTPStatus.SERVICE_UNAVAILABLE else []
 
 
-def crashed(scope: Scope) -> ProblemResponse:
-    """The response to a defect of ours: nothing of it but the id to find it by."""
-    return render(scope, Problem("A defect of the service, not of your request; report its request_id."))
+def crash_response(scope: Scope) -> ProblemResponse:
+    """The response to a defect of the service: it reveals only the id to find it in the log."""
+    return render(
+        scope,
+        Problem(
+            "The service has a defect; your request is not the cause. Report the request_id to its operator."
+        ),
+    )
 
 
 def install(app: FastAPI) -> None:
-    """Give the application a problem document for every way a request can fail."""
+    """Install handlers so that every failed request is answered with a problem document."""
     app.exception_handler(Problem)(_problem)
     app.exception_handler(HTTPException)(_http)
     app.exception_handler(RequestValidationError)(_invalid)
@@ -101,7 +106,7 @@ def install(app: FastAPI) -> None:
 
 async def _problem(request: Request, exc: Problem) -> Response:
     if request.method in ("GET", "DELETE"):
-        # Those who raise it do not know that the field came as a parameter.
+        # The code that raises it does not know that the field came as a query parameter.
         exc.faults = tuple(
             replace(f, pointer=f"query{f.pointer}") if f.pointer[:1] == "/" else f for f in exc.faults
         )
@@ -141,10 +146,10 @@ async def _system(request: Request, exc: OSError) -> Response:
 
 
 async def _database(request: Request, exc: SQLAlchemyError) -> Response:
-    return database_away(request.scope, exc)
+    return database_unavailable(request.scope, exc)
 
 
-def database_away(scope: Scope, exc: SQLAlchemyError) -> ProblemResponse:
+def database_unavailable(scope: Scope, exc: SQLAlchemyError) -> ProblemResponse:
     """The response when the database does not answer, or cannot write."""
     if getattr(getattr(exc, "orig", None), "sqlstate", None) == DISK_FULL:
         log.error("no space left", error=str(exc).splitlines()[0])
@@ -154,7 +159,7 @@ def database_away(scope: Scope, exc: SQLAlchemyError) -> ProblemResponse:
 
 
 def _allowed(request: Request) -> list[str]:
-    """Every method some route takes at this path: Starlette itself names the first route's only."""
+    """All methods of the routes at this path; Starlette names only those of the first route."""
     path = request.scope["path"]
     at_path = (route for route in iter_route_contexts(request.app.routes) if route.path_regex.match(path))
     return sorted({method for route in at_path for method in route.methods or ()})

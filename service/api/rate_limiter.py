@@ -1,4 +1,4 @@
-"""Requests a minute, counted in Redis for all servers together; without Redis, not counted."""
+"""Limits requests per minute, counted in Redis for all servers together; without Redis there is no limit."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from service.core.settings import Settings
 
 log = structlog.get_logger(__name__)
 
-# A request waits no longer than this for a Redis that does not answer, and then none for a while.
+# How long one request waits for a Redis that does not answer, and how long the next ones do not try.
 REDIS_TIMEOUT_SECONDS = 0.05
 REDIS_RETRY_SECONDS = 5.0
 THREADS = 8
@@ -35,7 +35,7 @@ class RateLimiter:
         self._item = RateLimitItemPerMinute(self._most)
         self._limiter = FixedWindowRateLimiter(_storage(settings.redis_url))
         self._resting_until = float("-inf")
-        # Threads of its own: a frozen Redis must not take those that answer requests.
+        # Separate threads: a frozen Redis must not block the threads that answer requests.
         self._threads = ThreadPoolExecutor(THREADS, "pace")
 
     async def check(self, caller: Caller) -> None:
@@ -44,7 +44,7 @@ class RateLimiter:
         Raises
         ------
         TooManyRequests
-            It is one too many.
+            The key has reached its limit.
         """
         if caller.key is None or time.monotonic() < self._resting_until:
             return
@@ -53,7 +53,7 @@ class RateLimiter:
             raise self._refusal(wait)
 
     def _hit(self, key: str) -> int | None:
-        """Seconds until there is room again; None when there is some, or Redis does not say."""
+        """Seconds until a request is allowed again; None if it is allowed, or if Redis does not answer."""
         if time.monotonic() < self._resting_until:
             return None
         try:
@@ -68,7 +68,7 @@ class RateLimiter:
             return None
 
     def _refusal(self, wait: int) -> TooManyRequests:
-        message = f"A key may send {self._most:,} requests a minute; there is room again in {wait} s."
+        message = f"A key may send {self._most:,} requests per minute; send the request again in {wait} s."
         headers = (
             ("Retry-After", str(wait)),
             ("RateLimit-Policy", f'"requests";q={self._most};w=60'),

@@ -1,4 +1,4 @@
-"""Receiving a file: raw or multipart, spooled to disk, with its options beside it."""
+"""Receives an uploaded file, raw or multipart, with its options; spools it to disk."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MAX_FIELD_BYTES = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """A file on this machine, what it was called, and what was said about it."""
+    """A received file with its name and its options."""
 
     file: BinaryIO
     filename: str | None
@@ -37,14 +37,14 @@ class Received:
 
 @contextlib.asynccontextmanager
 async def received(request: Request, query: Mapping[str, str]) -> AsyncIterator[Received]:
-    """Take the body in for the length of the block; nothing of it stays on disk afterwards.
+    """Receive the body for the length of the block; afterwards it is deleted from disk.
 
     Raises
     ------
     InvalidUpload
         The body, or the file in it, is empty.
     InvalidRequest
-        An option is unknown, given twice with different values, or holds what it cannot.
+        An option is unknown, given twice with different values, or has an invalid value.
     """
     content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     opened = _multipart(request, query) if content_type == "multipart/form-data" else _raw(request, query)
@@ -88,7 +88,7 @@ def _the_file(form: FormData) -> UploadFile:
     if len(files) != 1 or files[0][0] != "file":
         found = ", ".join(repr(name) for name, _ in files) or "none"
         raise InvalidUpload(
-            f"A multipart upload has exactly one file part, called 'file'; found {found}.",
+            f"A multipart upload needs exactly one file part, called 'file'; found {found}.",
             [FieldError("form/file", "one_file", "Send one part called 'file', with a filename.")],
         )
     return files[0][1]

@@ -1,4 +1,4 @@
-"""Counters of requests, which the middleware counts and the metrics route shows."""
+"""Metrics of requests, recorded by the middleware and served by the metrics route."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records of the store as the API tells them."""
+"""Converts records of the store to response models."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ def matrix_view(record: MatrixRecord) -> MatrixView:
 
 
 def matrix_ref(record: MatrixRecord) -> MatrixRef:
-    """The exact data an answer was computed from."""
+    """The exact data that an answer was computed from."""
     return MatrixRef(id=record.id, revision=record.revision, content_hash=record.content_hash)
 
 
 def uploaded_view(record: MatrixRecord, upload: Upload) -> MatrixUploaded:
-    """A matrix just stored, with what reading it found."""
+    """A matrix that was just stored, with the findings of reading it."""
     return MatrixUploaded(
         **dict(matrix_view(record)),
         format=upload.format,
@@ -58,7 +58,7 @@ def uploaded_view(record: MatrixRecord, upload: Upload) -> MatrixUploaded:
 
 
 def model_report(report: ModelReport) -> ModelReportView:
-    """What was read of one model."""
+    """The report on one model of an upload."""
     return ModelReportView(
         model=report.model,
         scored=report.scored,
@@ -165,7 +165,7 @@ def selection_page(page: Page[SelectionRecord]) -> SelectionPage:
 
 
 def drift_view(report: DriftReport) -> DriftView:
-    """How a selection does on models that joined since."""
+    """How well a selection works on models that were added to its matrix later."""
     return DriftView(
         selection_id=report.selection_id,
         revision_then=report.revision_then,

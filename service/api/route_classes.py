@@ -1,4 +1,4 @@
-"""The route class of every router: strict about what a request carries before anything acts on it."""
+"""Route classes of all routers: they check a request strictly before its handler runs."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ LARGE = 64 * 1024
 
 
 class StrictRoute(APIRoute):
-    """Refuses callers without the scope, unknown or repeated query parameters, text no column can hold,
-    and JSON that is not strict.
+    """Refuses callers without the scope, unknown or repeated query parameters, text that the database cannot
+    store, and invalid JSON.
     """
 
     asks: ClassVar[Scope | None] = None
-    """The scope a key must have; `read` for GET and `write` for all else when None."""
+    """The scope that a key needs; None means `read` for GET and `write` for all other methods."""
 
     @property
     def scope(self) -> Scope | None:
-        """The scope a key must have; None where nobody is asked for a key."""
+        """The scope that a key needs; None if no key is needed."""
         return self.asks or ("read" if self.methods == {"GET"} else "write")
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """FastAPI's handler behind the checks."""
+        """FastAPI's handler, called after the checks."""
         handler = super().get_route_handler()
         known = frozenset(_query_names(self.dependant))
         takes_json = self.body_field is not None
@@ -59,19 +59,19 @@ class StrictRoute(APIRoute):
 
 
 class AdminRoute(StrictRoute):
-    """For what concerns the workspace, or the service, as a whole."""
+    """For operations on the whole workspace or service."""
 
     asks = "admin"
 
 
 class QuestionRoute(StrictRoute):
-    """For questions that are too long for a GET, and change nothing."""
+    """For POST requests that read only, because their body is too long for a GET."""
 
     asks = "read"
 
 
 class PublicRoute(StrictRoute):
-    """For what nobody is asked a key for; it must be in `door.OPEN` as well."""
+    """For routes without a key; they must be in `PUBLIC_ROUTES` too."""
 
     @property
     def scope(self) -> None:
@@ -79,7 +79,7 @@ class PublicRoute(StrictRoute):
 
 
 class _ParsedRequest(Request):
-    """A request whose JSON body has been read; FastAPI asks for `body` and `json` only."""
+    """A request whose JSON body has been read; FastAPI uses only `body` and `json`."""
 
     def __init__(self, request: Request, raw: bytes, value: object) -> None:
         super().__init__(request.scope, request.receive)
@@ -91,7 +91,7 @@ class _ParsedRequest(Request):
         return self._raw
 
     async def json(self) -> object:
-        """The value, read strictly."""
+        """The value, parsed strictly."""
         return self._value
 
 
@@ -114,9 +114,9 @@ async def _parsed(request: Request) -> Request:
         )
     content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if not JSON_TYPE.fullmatch(content_type):
-        given = f"not {content_type}" if content_type else "and none was sent"
-        raise UnsupportedMedia(f"This path takes JSON: the Content-Type must be application/json, {given}.")
-    # A large document takes longer to walk than others should wait for the event loop.
+        found = f"not {content_type}" if content_type else "and none was sent"
+        raise UnsupportedMedia(f"This path needs JSON: the Content-Type must be application/json, {found}.")
+    # Checking a large document takes too long for the event loop.
     value = await run_in_threadpool(strict_json.parse, raw) if len(raw) > LARGE else strict_json.parse(raw)
     return _ParsedRequest(request, raw, value)
 
@@ -128,7 +128,7 @@ async def _read(request: Request) -> bytes:
         if len(chunks) > MAX_JSON_BYTES:
             limit = f"{MAX_JSON_BYTES:,} bytes"
             raise TooLarge(
-                f"A JSON request here has at most {limit}; results of models are sent to /matrices.",
+                f"A JSON request here may have at most {limit}; upload results of models to /matrices.",
                 [FieldError("", "body_too_large", f"At most {limit}.")],
             )
     return bytes(chunks)
@@ -147,7 +147,11 @@ def _check_query(request: Request, known: frozenset[str]) -> None:
         if name not in known:
             offered = ", ".join(sorted(known)) or "none"
             faults.append(
-                FieldError(f"query/{name}", "extra_forbidden", f"No such parameter; known: {offered}.")
+                FieldError(
+                    f"query/{name}",
+                    "extra_forbidden",
+                    f"There is no such parameter; the parameters are: {offered}.",
+                )
             )
         elif count > 1:
             faults.append(FieldError(f"query/{name}", "repeated", "Given more than once; keep one."))
@@ -158,7 +162,7 @@ def _check_query(request: Request, known: frozenset[str]) -> None:
 
 def _check_path(request: Request) -> None:
     if request.scope["path"].endswith("\n"):
-        # To a pattern's `$` this is the path without it.
+        # A pattern's `$` also matches before a final line break.
         raise HTTPException(404)
     _refuse(
         [

@@ -1,4 +1,4 @@
-"""JSON read strictly: what other readers let through in silence is refused with its place."""
+"""Parses JSON strictly: refuses with its place what other parsers accept silently."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ from typing import Any
 
 from service.core.errors import FieldError, InvalidRequest
 
-NUL_MEND = "Text cannot hold the character U+0000; remove it."
+NUL_MEND = "Text cannot contain the character U+0000; remove it."
 
 
 class _Flaw:
-    """Stands in the tree where a value cannot be taken, until its place is known."""
+    """Marks an invalid value in the tree until its place is known."""
 
     def __init__(self, code: str, message: str) -> None:
         self.code = code
         self.message = message
 
 
-class _Doubled(dict[str, Any]):
-    """An object in which a key occurs twice."""
+class _RepeatedKey(dict[str, Any]):
+    """An object with a repeated key."""
 
     key: str
 
 
 def parse(raw: bytes) -> object:
-    """The value of a JSON document.
+    """Parse a JSON document.
 
     Raises
     ------
     InvalidRequest
-        Not UTF-8, not JSON, a key twice in one object, NaN or Infinity, a
-        number beyond the range of a double, U+0000 or half a surrogate pair.
+        It is not UTF-8 or not JSON, or holds a repeated key, NaN or Infinity, a number beyond the range
+        of a double, U+0000 or half a surrogate pair.
     """
     tree = _decode(_text(raw))
     for pointer, value in _walk(tree):
@@ -45,13 +45,13 @@ def parse(raw: bytes) -> object:
 
 
 def text_flaw(text: str) -> tuple[str, str] | None:
-    """Why the database could not hold this text, as (code, message); None when it can."""
+    """Why the database cannot store this text, as (code, message); None if it can."""
     if "\x00" in text:
         return "nul_character", NUL_MEND
     try:
         text.encode()
     except UnicodeEncodeError:
-        return "lone_surrogate", "Half a surrogate pair is no character; send the character itself."
+        return "lone_surrogate", "Half a surrogate pair is not a character; send the character itself."
     return None
 
 
@@ -76,14 +76,14 @@ def _decode(text: str) -> object:
         message = f"Not JSON at line {exc.lineno}, column {exc.colno}: {exc.msg}."
         raise _refusal("", "invalid_json", message) from exc
     except RecursionError:
-        raise _refusal("", "too_deep", "The document is nested too deeply.") from None
+        raise _refusal("", "too_deep", "The document is nested too deeply; send a flatter one.") from None
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     plain = dict(pairs)
     if len(plain) == len(pairs):
         return plain
-    doubled = _Doubled(plain)
+    doubled = _RepeatedKey(plain)
     doubled.key = Counter(key for key, _ in pairs).most_common(1)[0][0]
     return doubled
 
@@ -96,19 +96,22 @@ def _float(digits: str) -> float | _Flaw:
     value = float(digits)
     if math.isfinite(value):
         return value
-    return _Flaw("out_of_range", f"{digits} is beyond any number used here.")
+    return _Flaw("out_of_range", f"{digits} is too large; send a number that fits into a double.")
 
 
 def _int(digits: str) -> int | _Flaw:
     if len(digits.lstrip("-")) > 19:
-        return _Flaw("out_of_range", f"An integer of {len(digits)} digits is beyond any number used here.")
+        return _Flaw(
+            "out_of_range",
+            f"An integer of {len(digits)} digits is too large; send a number that fits into a double.",
+        )
     return int(digits)
 
 
 def _flaw(value: object) -> _Flaw | None:
     if isinstance(value, _Flaw):
         return value
-    if isinstance(value, _Doubled):
+    if isinstance(value, _RepeatedKey):
         return _Flaw("duplicate_key", f"The key {value.key!r} occurs twice in this object; keep one.")
     if isinstance(value, str) and (found := text_flaw(value)):
         return _Flaw(*found)
@@ -118,7 +121,7 @@ def _flaw(value: object) -> _Flaw | None:
 
 
 def _walk(tree: object) -> Iterator[tuple[str, object]]:
-    """Every value with its JSON pointer, parents first; a stack, since documents may be deep."""
+    """Every value with its JSON pointer, parents first; uses a stack because documents may be deep."""
     stack = [("", tree)]
     while stack:
         pointer, value = stack.pop()

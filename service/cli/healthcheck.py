@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from service.store.job_counts import JobCounts
 
-# Many times the reconciler's clock: a busy worker may take its time.
+# Many times the reconciler's interval: a busy worker may start it late.
 RECENT_SECONDS = 60.0
 
 
@@ -33,7 +33,7 @@ def worker() -> bool:
 
 
 def beat() -> bool:
-    """Whether the reconciler, which the scheduler calls, ran lately."""
+    """Whether the reconciler, which the scheduler starts, ran recently."""
     return _counts().reconciled_ago_seconds < RECENT_SECONDS
 
 
@@ -50,7 +50,7 @@ def _counts() -> JobCounts:
     engine = make_engine(get_settings().database_url, pool_size=1, application="tastetest-probe")
     try:
         with engine.begin() as conn:
-            return job_counts.take(conn)
+            return job_counts.count_jobs(conn)
     finally:
         engine.dispose()
 
@@ -59,7 +59,7 @@ PROBES: dict[str, Callable[..., bool]] = {"api": api, "worker": worker, "webhook
 
 
 def main(arguments: list[str]) -> int:
-    """Probe, and say in one line what is wrong."""
+    """Run one check and print in one line what is wrong."""
     name, *rest = arguments
     try:
         if PROBES[name](*rest):

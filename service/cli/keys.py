@@ -1,4 +1,4 @@
-"""`tastetest keys create | list | revoke`: whoever reaches the database decides who reaches the API."""
+"""`tastetest keys create | list | revoke`: manages API keys through the database."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from service.core.api_keys import DEFAULT_WORKSPACE as DEFAULT
 from service.core.api_keys import SCOPES, new
 
 if TYPE_CHECKING:
-    # Of the other commands, none should wait for the database's libraries to be loaded.
+    # Not imported at run time: the other commands need not load the database's libraries.
     from sqlalchemy import Connection
 
     from service.store.keys import KeyRecord
@@ -27,19 +27,22 @@ LONGEST_NAME = 200
 
 @click.group()
 def keys() -> None:
-    """Make, list and end API keys, in the database at DATABASE_URL or of the default stack."""
+    """Create, list and revoke API keys in the database at DATABASE_URL or of the default stack."""
 
 
 @keys.command()
 @click.argument("name")
-@click.option("--workspace", default=DEFAULT, show_default=True, help="Made if there is none of the name.")
+@click.option("--workspace", default=DEFAULT, show_default=True, help="Created if it does not exist.")
 @click.option(
-    "--scopes", default="read,write", show_default=True, help=f"Comma-separated, of {', '.join(SCOPES)}."
+    "--scopes",
+    default="read,write",
+    show_default=True,
+    help=f"Comma-separated; choose from {', '.join(SCOPES)}.",
 )
-@click.option("--days", type=click.IntRange(1, 36_500), help="It expires after so many [default: never].")
+@click.option("--days", type=click.IntRange(1, 36_500), help="Days until the key expires [default: never].")
 @DATA_DIR
 def create(name: str, workspace: str, scopes: str, days: int | None, data_dir: Path) -> None:
-    """Make a key and print it, this once; NAME says whose it is or what for."""
+    """Create a key and print it, once only; NAME says who uses it or what for."""
     from service.store import keys as stored
 
     key = new()
@@ -55,15 +58,15 @@ def create(name: str, workspace: str, scopes: str, days: int | None, data_dir: P
         )
     until = f" until {record.expires_at:%Y-%m-%d %H:%M} UTC" if record.expires_at else ""
     what = f"{', '.join(record.scopes)} in the workspace {record.workspace}{until}"
-    click.echo(f"Key {record.id} ({record.name}) for {what}. It is shown only now:", err=True)
+    click.echo(f"Key {record.id} ({record.name}) for {what}. It is shown only once:", err=True)
     click.echo(str(key))
 
 
 @keys.command("list")
-@click.option("--workspace", help="Only keys to this one.")
+@click.option("--workspace", help="List only the keys of this workspace.")
 @DATA_DIR
 def list_keys(workspace: str | None, data_dir: Path) -> None:
-    """Show all keys, without their secrets."""
+    """List all keys, without their secrets."""
     from service.store import keys as stored
 
     with _database(data_dir) as conn:
@@ -78,7 +81,7 @@ def list_keys(workspace: str | None, data_dir: Path) -> None:
 @click.argument("key_id", metavar="ID")
 @DATA_DIR
 def revoke(key_id: str, data_dir: Path) -> None:
-    """End a key for good; running servers refuse it within seconds."""
+    """Revoke a key for good; running servers refuse it within seconds."""
     from service.core.errors import NotFound
     from service.store import keys as stored
 
@@ -111,28 +114,31 @@ def _database(data_dir: Path) -> Iterator[Connection]:
         except default_stack.StackError as error:
             raise click.ClickException(str(error)) from error
         except ProgrammingError as error:
-            raise click.ClickException("The database has no keys yet: run `tastetest migrate`.") from error
+            message = "The database has no table of keys. Run `tastetest migrate`."
+            raise click.ClickException(message) from error
         except OperationalError as error:
             raise click.ClickException(f"The database does not answer: {error.orig}") from error
 
 
 def _workspace(name: str) -> str:
     if not WORKSPACE.fullmatch(name):
-        raise click.BadParameter("1 to 63 of a-z, 0-9 and -, not - first.", param_hint="--workspace")
+        message = "A workspace name has 1 to 63 characters from a-z, 0-9 and -, and does not begin with -."
+        raise click.BadParameter(message, param_hint="--workspace")
     return name
 
 
 def _name(name: str) -> str:
     if not name.isprintable() or not name.strip() or len(name) > LONGEST_NAME:
-        raise click.BadParameter(f"1 to {LONGEST_NAME} printable characters.", param_hint="NAME")
+        raise click.BadParameter(f"A name has 1 to {LONGEST_NAME} printable characters.", param_hint="NAME")
     return name
 
 
 def _scopes(text: str) -> list[str]:
-    given = {scope.strip() for scope in text.split(",")}
-    if not given <= set(SCOPES):
-        raise click.BadParameter(f"Some of {', '.join(SCOPES)}, comma-separated.", param_hint="--scopes")
-    return [scope for scope in SCOPES if scope in given]
+    requested = {scope.strip() for scope in text.split(",")}
+    if not requested <= set(SCOPES):
+        message = f"Give one or more of {', '.join(SCOPES)}, comma-separated."
+        raise click.BadParameter(message, param_hint="--scopes")
+    return [scope for scope in SCOPES if scope in requested]
 
 
 def _state(key: KeyRecord) -> str:

@@ -30,7 +30,9 @@ def main() -> None:
 @click.option("--port", default=8000, show_default=True, type=click.IntRange(0, 65535))
 @DATA_DIR
 @click.option(
-    "--workers", type=click.IntRange(0), help="Worker processes [default: 1; 0 with your own servers]."
+    "--workers",
+    type=click.IntRange(0),
+    help="Number of worker processes [default: 1; 0 with your own servers].",
 )
 def serve(host: str, port: int, data_dir: Path, workers: int | None) -> None:
     """Serve the API; with no DATABASE_URL and REDIS_URL, start Postgres, Valkey and a worker too."""
@@ -40,7 +42,10 @@ def serve(host: str, port: int, data_dir: Path, workers: int | None) -> None:
     def ready(address: str, *, keyless: bool) -> None:
         click.echo(f"tastetest is ready on {address} (API documentation: {address}/docs). Ctrl-C stops it.")
         if keyless:
-            click.echo("It asks for no key and answers to this machine only; see `tastetest keys --help`.")
+            click.echo(
+                "It needs no API key and accepts requests from this machine only; see `tastetest keys "
+                "--help`."
+            )
 
     try:
         run(host, port, data_dir, workers, ready)
@@ -51,14 +56,20 @@ def serve(host: str, port: int, data_dir: Path, workers: int | None) -> None:
 
 
 @main.command()
-@click.option("--processes", default=1, show_default=True, type=click.IntRange(1), help="One a core.")
 @click.option(
-    "--beat", is_flag=True, help="Schedule the reconciler too; one worker or `tastetest beat` must."
+    "--processes",
+    default=1,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Number of processes; one per core is best.",
 )
-@click.option("--queues", help="Comma-separated queues to serve [default: all].")
+@click.option(
+    "--beat", is_flag=True, help="Schedule the reconciler too; exactly one worker or `tastetest beat` should."
+)
+@click.option("--queues", help="Queues to serve, comma-separated [default: all].")
 def worker(processes: int, beat: bool, queues: str | None) -> None:
     """Compute jobs of the service at DATABASE_URL and REDIS_URL."""
-    # One BLAS thread a process, one process a core: more of both only contend.
+    # One BLAS thread per process and one process per core: more would only compete for the cores.
     for name in ONE_THREAD:
         os.environ.setdefault(name, "1")
     arguments = ["worker", "--concurrency", str(processes), "--without-gossip", "--without-mingle"]
@@ -70,7 +81,7 @@ def worker(processes: int, beat: bool, queues: str | None) -> None:
 
 @main.command()
 def beat() -> None:
-    """Schedule the reconciler, which finds what lost workers left behind."""
+    """Schedule the reconciler, which recovers the parts of lost workers."""
     _celery(["beat", "--loglevel", "WARNING", "--schedule", _schedule(), "--pidfile", ""])
 
 
@@ -100,7 +111,7 @@ def migrate() -> None:
 
 @main.command()
 def demo() -> None:
-    """Measure the bundled sample on a throw-away stack and show the result."""
+    """Measure the bundled sample matrix on a temporary stack and show the result."""
     from service.cli.demo import run
 
     run()
@@ -127,7 +138,7 @@ def _celery(arguments: list[str]) -> None:
 
 
 def _schedule() -> str:
-    """A schedule file of this process's own: what is due is decided by the database."""
+    """A temporary schedule file: the database decides what is due, so nothing in it must survive."""
     import tempfile
 
     return str(Path(tempfile.mkdtemp(prefix="tastetest-beat-")) / "schedule")

@@ -1,4 +1,4 @@
-"""Run the API, with the servers and workers it needs when none are configured."""
+"""Runs the API, and starts the servers and workers that it needs if none are configured."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ API_ROLE = "tastetest_api"
 
 
 class Ready(Protocol):
-    """What is called when requests are accepted."""
+    """Callback for the moment when the server accepts requests."""
 
     def __call__(self, address: str, *, keyless: bool) -> None:
-        """Take note of the address, and of whether whoever reaches it may do everything."""
+        """Called with the server's address, and whether requests without a key are allowed."""
 
 
 def serve(host: str, port: int, data_dir: Path, workers: int | None, on_ready: Ready) -> None:
-    """Serve until SIGINT or SIGTERM, then stop everything that was started here."""
-    logging.adopt()
+    """Serve until SIGINT or SIGTERM, then stop everything that this function started."""
+    logging.capture_library_logs()
     signal.signal(signal.SIGTERM, _leave)
     with contextlib.closing(_listen(host, port)) as listener, _backends(data_dir, workers) as settings:
-        keyless = check_reach(host, settings)
+        keyless = check_exposure(host, settings)
         app = create_app(settings)
         config = uvicorn.Config(
             app,
@@ -57,13 +57,13 @@ def serve(host: str, port: int, data_dir: Path, workers: int | None, on_ready: R
         server.run(sockets=[listener])
 
 
-def check_reach(host: str, settings: Settings) -> bool:
-    """Whether no key is asked for.
+def check_exposure(host: str, settings: Settings) -> bool:
+    """Whether the service accepts requests without a key.
 
     Raises
     ------
     ClickException
-        Others than this machine would be asked for none.
+        Other machines could then use the service without a key.
     """
     local = is_loopback(host)
     try:
@@ -74,8 +74,9 @@ def check_reach(host: str, settings: Settings) -> bool:
             raise click.ClickException(f"The database does not answer: {error.orig}") from error
     if not local:
         raise click.ClickException(
-            f"On {host} others than this machine could do everything: there is no API key yet.\n"
-            "Make one with `tastetest keys create NAME`, or set TASTETEST_AUTH=required to start without."
+            f"On {host} other machines could use the service without a key, because no API key exists yet.\n"
+            "Create one with `tastetest keys create NAME`, or set TASTETEST_AUTH=required to start without "
+            "one."
         )
     return True
 
@@ -85,14 +86,14 @@ def _has_keys(settings: Settings) -> bool:
     try:
         return any_key(engine)
     except ProgrammingError:
-        # Not migrated yet.
+        # The database is not migrated yet.
         return False
     finally:
         engine.dispose()
 
 
 class _Server(uvicorn.Server):
-    """Says when it accepts requests, and at which address; stops without waiting for those who wait."""
+    """Reports when it accepts requests and at which address; stops without finishing long polls."""
 
     def __init__(
         self, config: uvicorn.Config, on_ready: Callable[[str], None], on_exit: Callable[[], None]
@@ -115,14 +116,16 @@ class _Server(uvicorn.Server):
 
 @contextlib.contextmanager
 def _backends(data_dir: Path, workers: int | None) -> Iterator[Settings]:
-    """Settings with both addresses filled in: the configured servers, or the default stack's."""
+    """Settings with the addresses of the configured servers, or else of the default stack."""
     configured = get_settings()
     if configured.database_url and configured.redis_url:
         with _workers(configured, data_dir, workers or 0):
             yield configured
         return
     if configured.database_url or configured.redis_url:
-        raise click.ClickException("Set both DATABASE_URL and REDIS_URL, or neither for the default stack.")
+        raise click.ClickException(
+            "Set both DATABASE_URL and REDIS_URL, or neither to use the default stack."
+        )
     lost: list[bool] = []
 
     def give_up() -> None:
@@ -177,12 +180,12 @@ def _why(name: str, data_dir: Path) -> str:
 
 
 def _end() -> None:
-    # Without a worker, jobs would be accepted and wait for ever.
+    # Without a worker, jobs would be accepted and never run.
     os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    """Take the port first, so that a port in use is said before any server starts."""
+    """Bind the port first, so that a port in use is reported before any server starts."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # asyncio turns Nagle's algorithm off, which costs 40 ms a response, only where the protocol is named.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
@@ -192,7 +195,7 @@ def _listen(host: str, port: int) -> socket.socket:
     except OSError as error:
         listener.close()
         raise click.ClickException(
-            f"Cannot listen on {host}:{port}: {error.strerror}. Give another --port."
+            f"Cannot listen on {host}:{port}: {error.strerror}. Choose another port with --port."
         ) from error
     return listener
 

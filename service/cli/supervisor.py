@@ -33,7 +33,7 @@ P = TypeVar("P", bound=Process)
 
 
 class Supervisor(Generic[P]):
-    """Starts a process at once, and again whenever it ends, until `stop`.
+    """Starts a process, and restarts it whenever it ends, until `stop`.
 
     It rests before each start, longer every time. After `TRIES` in a row that came to nothing it gives
     up: such a process cannot start.
@@ -51,7 +51,7 @@ class Supervisor(Generic[P]):
         self._thread.start()
 
     def stop(self) -> None:
-        """End the process, and do not start it again."""
+        """Stop the process and do not restart it."""
         self._stopping.set()
         with self._lock:
             process = self.process

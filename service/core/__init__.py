@@ -1,4 +1,4 @@
 """What every other package may use: settings, errors, logging, tracing, the text form of API keys.
 
-Imports nothing else of ours.
+Imports no other package of the service.
 """

@@ -1,4 +1,4 @@
-"""API keys as text: `tt_<id>_<secret>`. Only the secret's SHA-256 is kept."""
+"""API keys as text: `tt_<id>_<secret>`. Only the secret's SHA-256 is stored."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ Scope = Literal["read", "write", "admin"]
 DEFAULT_WORKSPACE = "default"
 SCOPES: tuple[Scope, ...] = get_args(Scope)
 
-# Random and long: a plain hash of it cannot be guessed back, and needs no slow one.
+# The secret is long and random, so a fast hash is enough: nobody can find the secret by trying.
 _SECRET_BYTES = 32
 _WRITTEN = re.compile(r"tt_([0-9a-f]{16})_([A-Za-z0-9_-]{43})")
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A key as its holder has it."""
+    """A key as its owner knows it."""
 
     id: str
     secret: str
@@ -29,20 +29,20 @@ class Key:
 
     @property
     def sha256(self) -> bytes:
-        """What is kept of the secret."""
+        """The hash of the secret that the database stores."""
         return hashlib.sha256(self.secret.encode()).digest()
 
 
-NONE = Key("", "")
-"""What is no key, in the place of one: it is looked up and compared like any, and never fits."""
+INVALID_KEY = Key("", "")
+"""Stands for text that is not a key: it is looked up and compared like a key, and never matches."""
 
 
 def new() -> Key:
-    """A key nobody has yet."""
+    """A new random key."""
     return Key(secrets.token_hex(8), secrets.token_urlsafe(_SECRET_BYTES))
 
 
 def parse(text: str) -> Key:
-    """The key that is written so, or `NONE`."""
+    """The key that the text spells, or `INVALID_KEY`."""
     found = _WRITTEN.fullmatch(text)
-    return Key(*found.groups()) if found else NONE
+    return Key(*found.groups()) if found else INVALID_KEY

@@ -6,7 +6,7 @@ import os
 import shutil
 from pathlib import Path
 
-from service.core.settings import MEBI, Settings
+from service.core.settings import MEBIBYTE, Settings
 
 
 def free_bytes(folder: Path) -> int:
@@ -18,7 +18,7 @@ def free_mebibytes(settings: Settings) -> float | None:
     """Space left in the data directory; None where this process does not know it."""
     if not settings.data_dir or not os.path.isdir(settings.data_dir):
         return None
-    return free_bytes(Path(settings.data_dir)) / MEBI
+    return free_bytes(Path(settings.data_dir)) / MEBIBYTE
 
 
 def is_full(settings: Settings) -> bool:

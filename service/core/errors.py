@@ -1,24 +1,24 @@
-"""What can go wrong, as the caller sees it: one tree, each with status, type and title.
+"""All problems that a caller can receive: one tree of exceptions, each with status, type and title.
 
     Problem
-    ├── Unauthenticated  401   no key, or none that is valid
-    ├── Forbidden        403   the key lacks a scope, or a page of another site asks
-    ├── InvalidUpload    422   the bytes are no matrix
+    ├── Unauthenticated  401   no API key, or an invalid one
+    ├── Forbidden        403   the key lacks a scope, or another site's page sent the request
+    ├── InvalidUpload    422   the bytes are not a matrix
     ├── InvalidRequest   422   a field of the request does not fit the data
-    ├── UnsupportedMedia 415   no reader for these bytes
-    ├── TooLarge         413   over a limit of this service
+    ├── UnsupportedMedia 415   no reader recognises the bytes
+    ├── TooLarge         413   larger than a limit of this service
     ├── TooCostly        422   it would compute for longer than this service allows
-    ├── StorageFull      409   the workspace holds as much as it may
-    ├── TooManyJobs      429   as many jobs of the workspace are unfinished as may be
-    ├── TooManyRequests  429   more requests in a minute than the key may send
+    ├── StorageFull      409   the workspace has reached its storage limit
+    ├── TooManyJobs      429   the workspace has reached its limit of unfinished jobs
+    ├── TooManyRequests  429   the key has reached its limit of requests per minute
     ├── RequestTimeout   408   the body does not come
     ├── NotFound         404   no such resource
     ├── Conflict         409   the resource's state forbids it
     ├── NoSpaceLeft      507   the disk is full
-    └── Unavailable      503   something this service needs does not answer
+    └── Unavailable      503   a server that this service needs does not answer
 
-Every problem names the offending model, example, row or field in `errors`, and
-says in `detail` how to mend it. `service.api.problems` renders them as RFC 9457.
+Every problem names the offending model, example, row or field in `errors` and says in `detail` how to
+fix it. `service.api.problems` renders them as RFC 9457.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from typing import ClassVar
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """One offending place: a JSON pointer or a name like `row 7, column 'gpt-4'`, a code, a sentence."""
+    """One offending place: a JSON pointer or a name like `row 7, column 'gpt-4'`, a code and a sentence."""
 
     pointer: str
     code: str
@@ -54,7 +54,7 @@ class Problem(Exception):
 
 
 class Unauthenticated(Problem):
-    """Nobody says who asks."""
+    """The request has no valid API key."""
 
     status = 401
     type = "unauthenticated"
@@ -62,7 +62,7 @@ class Unauthenticated(Problem):
 
 
 class Forbidden(Problem):
-    """Who asks may not."""
+    """The caller is not allowed to do this."""
 
     status = 403
     type = "forbidden"
@@ -94,7 +94,7 @@ class UnsupportedMedia(Problem):
 
 
 class TooLarge(Problem):
-    """Over a limit of this service."""
+    """Larger than a limit of this service."""
 
     status = 413
     type = "too-large"
@@ -102,7 +102,7 @@ class TooLarge(Problem):
 
 
 class TooCostly(Problem):
-    """Would compute for too long."""
+    """The request would compute for too long."""
 
     status = 422
     type = "too-costly"
@@ -110,15 +110,15 @@ class TooCostly(Problem):
 
 
 class StorageFull(Problem):
-    """The workspace holds as much as it may."""
+    """The workspace has reached its storage limit."""
 
     status = 409
     type = "storage-full"
-    title = "The workspace holds as much as it may"
+    title = "The workspace has reached its storage limit"
 
 
 class TooManyJobs(Problem):
-    """As many jobs are unfinished as may be."""
+    """The workspace has reached its limit of unfinished jobs."""
 
     status = 429
     type = "too-many-jobs"
@@ -126,7 +126,7 @@ class TooManyJobs(Problem):
 
 
 class TooManyRequests(Problem):
-    """More requests in a minute than the key may send."""
+    """The key has reached its limit of requests per minute."""
 
     status = 429
     type = "too-many-requests"
@@ -173,7 +173,7 @@ class NoSpaceLeft(Problem):
 
 
 class Unavailable(Problem):
-    """A service this one stands on does not answer."""
+    """A server that this service needs does not answer."""
 
     status = 503
     type = "unavailable"

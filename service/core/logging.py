@@ -11,15 +11,15 @@ from structlog.types import EventDict, Processor, WrappedLogger
 
 
 def configure() -> None:
-    """Set structlog up for this process."""
+    """Configure structlog for this process."""
     structlog.configure(
         processors=[*_common(), structlog.processors.JSONRenderer()],
         logger_factory=structlog.WriteLoggerFactory(file=sys.stderr),
     )
 
 
-def adopt(level: int = logging.WARNING) -> None:
-    """Have what libraries log written the same way, from `level` on."""
+def capture_library_logs(level: int = logging.WARNING) -> None:
+    """Write the log records of libraries, from `level` up, in the same format."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(

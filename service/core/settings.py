@@ -1,9 +1,10 @@
-"""Every setting, its default and what it does; read from the environment once."""
+"""All settings with their defaults, read from the environment once."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Literal
@@ -16,15 +17,18 @@ from pydantic_settings import (
     SettingsConfigDict,
 )
 
-MEBI = 1024 * 1024
+MEBIBYTE = 1024 * 1024
 Positive = Annotated[int, Field(gt=0)]
+
+RENAMED = {"beat_seconds": "lease_renewal_seconds", "sweep_seconds": "delete_expired_seconds"}
+"""Former names of settings; the environment may use them for two minor versions."""
 
 
 class Settings(BaseSettings):
     """Settings of the service; names in the environment are `TASTETEST_` + the upper-case name.
 
-    `DATABASE_URL` and `REDIS_URL` keep the names that hosting platforms give them. Any name with
-    `_FILE` behind it names a file that holds the value, as container secrets do.
+    `DATABASE_URL` and `REDIS_URL` keep the names that hosting platforms use. A variable whose name
+    ends in `_FILE` names a file that holds the value, as container secrets do.
     """
 
     model_config = SettingsConfigDict(env_prefix="TASTETEST_", extra="ignore")
@@ -40,15 +44,15 @@ class Settings(BaseSettings):
     # With less, nothing more is stored until there is space again.
     min_free_mib: Positive = 256
 
-    # `auto`: open to this machine only, until a first key is made; `required`: from the start.
+    # `auto`: without keys, serve this machine only; with keys, require one. `required`: always require one.
     auth: Literal["auto", "required"] = "auto"
-    # A key is looked up again after so long: revoking it works within that.
+    # A server looks a key up again after this time, so a revoked key stops working within it.
     key_cache_seconds: Annotated[float, Field(ge=0)] = 5.0
-    # Names, comma-separated, by which browsers reach the service where a proxy hides them.
+    # Host names, comma-separated, under which browsers reach the service behind a proxy that changes `Host`.
     hosts: str = ""
 
-    max_body_bytes: Positive = 512 * MEBI
-    max_expanded_bytes: Positive = 4096 * MEBI
+    max_body_bytes: Positive = 512 * MEBIBYTE
+    max_expanded_bytes: Positive = 4096 * MEBIBYTE
     # Of one server: connections, and how long it waits for a request's headers, and for its body beyond
     # what a slow line needs.
     max_connections: Positive = 1000
@@ -59,7 +63,7 @@ class Settings(BaseSettings):
     max_cells: Positive = 200_000_000
     max_trials: Positive = 1_000
     max_sizes: Positive = 50
-    # Of one request, by the estimate the work is cut into parts by, on one core.
+    # Estimated computing time of one request on one core.
     max_job_cpu_seconds: Annotated[float, Field(gt=0)] = 7 * 24 * 3600.0
     # Uploads that one server reads at once, in all and of one workspace; others wait so long.
     upload_threads: Positive = 4
@@ -68,7 +72,7 @@ class Settings(BaseSettings):
     # Of one workspace.
     max_unfinished_jobs: Positive = 10_000
     max_running_parts: Positive = 64
-    max_stored_bytes: Positive = 256 * 1024 * MEBI
+    max_stored_bytes: Positive = 256 * 1024 * MEBIBYTE
     # Of one key.
     max_requests_per_minute: Positive = 12_000
     # From one address, of one server.
@@ -78,15 +82,15 @@ class Settings(BaseSettings):
     job_seconds: Annotated[float, Field(gt=0)] = 24 * 3600.0
     worker_memory_mib: Positive = 4096
     lease_seconds: Annotated[float, Field(gt=0)] = 30.0
-    beat_seconds: Annotated[float, Field(gt=0)] = 0.5
+    lease_renewal_seconds: Annotated[float, Field(gt=0)] = 0.5
     reconcile_seconds: Annotated[float, Field(gt=0)] = 2.0
     requeue_seconds: Annotated[float, Field(gt=0)] = 5.0
     retry_seconds: Annotated[float, Field(gt=0)] = 1.0
     retry_seconds_max: Annotated[float, Field(gt=0)] = 60.0
     check_seconds: Annotated[float, Field(gt=0)] = 300.0
-    sweep_seconds: Annotated[float, Field(gt=0)] = 3600.0
-    # Of one sweep; what is left goes with the next, which follows at once.
-    sweep_budget_seconds: Annotated[float, Field(gt=0)] = 10.0
+    delete_expired_seconds: Annotated[float, Field(gt=0)] = 3600.0
+    # Time limit of one deletion; the next one follows at once if rows are left.
+    delete_expired_budget_seconds: Annotated[float, Field(gt=0)] = 10.0
     keep_jobs_days: Annotated[float, Field(gt=0)] | None = 90.0
     keep_revisions_days: Annotated[float, Field(gt=0)] | None = 90.0
     keep_selections_days: Annotated[float, Field(gt=0)] | None = None
@@ -111,17 +115,31 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """What is given, then the environment, then files the environment names."""
-        return init_settings, env_settings, InitSettingsSource(settings_cls, dict(_from_files(settings_cls)))
+        """Arguments first, then the environment, then files that it names, then former names."""
+        return (
+            init_settings,
+            env_settings,
+            InitSettingsSource(settings_cls, dict(_from_files(settings_cls.model_fields))),
+            InitSettingsSource(settings_cls, _from_former_names()),
+        )
 
 
 def env_name(field: str) -> str:
-    """What a setting is called in the environment."""
+    """Name of a setting in the environment."""
     return field.upper() if field in ("database_url", "redis_url") else f"TASTETEST_{field.upper()}"
 
 
-def _from_files(settings_cls: type[BaseSettings]) -> Iterator[tuple[str, str]]:
-    for field in settings_cls.model_fields:
+def _from_former_names() -> dict[str, str]:
+    values = {name: os.environ[env_name(name)] for name in RENAMED if env_name(name) in os.environ}
+    values = dict(_from_files(RENAMED)) | values
+    for name in values:
+        new = env_name(RENAMED[name])
+        warnings.warn(f"{env_name(name)} is deprecated; set {new} instead", FutureWarning, stacklevel=2)
+    return {RENAMED[name]: value for name, value in values.items()}
+
+
+def _from_files(fields: Iterable[str]) -> Iterator[tuple[str, str]]:
+    for field in fields:
         variable = f"{env_name(field)}_FILE"
         if path := os.environ.get(variable):
             try:
@@ -132,5 +150,5 @@ def _from_files(settings_cls: type[BaseSettings]) -> Iterator[tuple[str, str]]:
 
 @lru_cache
 def get_settings() -> Settings:
-    """The process's settings."""
+    """Settings of this process, read once."""
     return Settings()

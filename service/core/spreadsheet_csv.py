@@ -1,4 +1,4 @@
-"""CSV that a spreadsheet can open safely."""
+"""CSV that is safe to open in a spreadsheet."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 def to_csv(rows: Iterable[Row]) -> str:
-    """Rows as CSV; text that would start a formula is led in by an apostrophe."""
+    """Rows as CSV; text that a spreadsheet would read as a formula gets a leading apostrophe."""
     file = io.StringIO()
     csv.writer(file).writerows([_cell(value) for value in row] for row in rows)
     return file.getvalue()

@@ -1,7 +1,7 @@
-"""OpenTelemetry traces: from a request through the ring to the parts of its job.
+"""OpenTelemetry traces: from a request through the notification of workers to the parts of its job.
 
-Off unless `OTEL_EXPORTER_OTLP_ENDPOINT` is set: no exporter is loaded, and spans are empty ones.
-The other `OTEL_…` variables mean what OpenTelemetry says.
+Off unless `OTEL_EXPORTER_OTLP_ENDPOINT` is set: then no exporter is loaded and spans do nothing.
+The other `OTEL_…` variables have OpenTelemetry's meaning.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ log = structlog.get_logger(__name__)
 TRACER = trace.get_tracer("tastetest")
 
 
-def wanted() -> bool:
-    """Whether the environment names a collector."""
+def is_enabled() -> bool:
+    """Whether the environment configures a collector."""
     disabled = os.environ.get("OTEL_SDK_DISABLED", "").lower() == "true"
     return not disabled and any(os.environ.get(name) for name in ENDPOINTS)
 
 
 def configure(process: str) -> None:
-    """Send this process's spans to the collector, in batches from a thread; once, and only when wanted.
+    """Send this process's spans to the collector, in batches from a thread, if tracing is enabled.
 
-    Call it after forks: the thread does not survive one.
+    Call it after a fork, because the thread does not survive one.
     """
-    if not wanted():
+    if not is_enabled():
         return
     if importlib.util.find_spec("opentelemetry.sdk") is None:
         log.warning("traces are not sent: pip install 'tastetest[otel]'", process=process)
@@ -50,8 +50,8 @@ def configure(process: str) -> None:
 
 
 def flush() -> None:
-    """Send what has not been sent yet, before the process ends."""
-    if wanted() and importlib.util.find_spec("opentelemetry.sdk"):
+    """Send the remaining spans before the process ends."""
+    if is_enabled() and importlib.util.find_spec("opentelemetry.sdk"):
         from opentelemetry.sdk.trace import TracerProvider
 
         provider = trace.get_tracer_provider()
@@ -59,16 +59,16 @@ def flush() -> None:
             provider.force_flush(timeout_millis=2_000)
 
 
-def outgoing() -> dict[str, str]:
-    """The current span as headers of a message."""
+def trace_headers() -> dict[str, str]:
+    """The current span, as headers for a message."""
     headers: dict[str, str] = {}
     propagate.inject(headers)
     return headers
 
 
 @contextlib.contextmanager
-def continued(headers: Mapping[str, str]) -> Iterator[None]:
-    """Make the sender's span the parent of those begun here, unless there is a parent already."""
+def continue_trace(headers: Mapping[str, str]) -> Iterator[None]:
+    """Make the sender's span the parent of spans started here, unless there is a parent already."""
     if trace.get_current_span().get_span_context().is_valid:
         yield
         return
@@ -88,8 +88,8 @@ def span(name: str, kind: SpanKind = SpanKind.INTERNAL, **attributes: str | int)
 
 
 @contextlib.contextmanager
-def step(name: str, kind: SpanKind = SpanKind.INTERNAL) -> Iterator[None]:
-    """A span within the current one; none where that would begin a trace of its own."""
+def child_span(name: str, kind: SpanKind = SpanKind.INTERNAL) -> Iterator[None]:
+    """A span within the current one; no span if there is no current one."""
     if not trace.get_current_span().get_span_context().is_valid:
         yield
         return
@@ -102,8 +102,8 @@ def about(**attributes: str | int) -> None:
     trace.get_current_span().set_attributes({f"tastetest.{key}": value for key, value in attributes.items()})
 
 
-def failed(error: BaseException) -> None:
-    """Mark the current span as failed by an error that is dealt with."""
+def mark_failed(error: BaseException) -> None:
+    """Mark the current span as failed by an error that is handled here."""
     here = trace.get_current_span()
     here.record_exception(error)
     here.set_status(StatusCode.ERROR, type(error).__name__)

@@ -7,7 +7,7 @@ from typing import NoReturn
 from service.export.selection import ExportedSelection, ExportError
 
 
-def write(choice: ExportedSelection) -> NoReturn:
+def write(selection: ExportedSelection) -> NoReturn:
     """Refuse with the reason and an alternative."""
     raise ExportError(
         "HELM cannot run chosen instances: --max-eval-instances draws instances itself, and HELM renumbers "
@@ -16,6 +16,6 @@ def write(choice: ExportedSelection) -> NoReturn:
     )
 
 
-def command(choice: ExportedSelection, filename: str) -> NoReturn:
+def command(selection: ExportedSelection, filename: str) -> NoReturn:
     """There is no such command."""
-    write(choice)
+    write(selection)

@@ -22,31 +22,31 @@ _COMMA = "[+--]"
 _SPECIAL = re.compile(r"[*?\[]|^\s+|\s+$")
 
 
-def write(choice: ExportedSelection) -> str:
+def write(selection: ExportedSelection) -> str:
     """The patterns, comma-separated, on one line unless an id has several lines."""
-    found = _by_task(choice)
+    found = _by_task(selection)
     patterns = []
     for task, ids in found.items():
         name = _name(task)
         for sample in ids:
-            pattern = _pattern(sample, choice.benchmark.get(task, ()))
+            pattern = _pattern(sample, selection.benchmark.get(task, ()))
             scoped = len(found) > 1 or sample.lower().startswith(f"{name.lower()}:")
             patterns.append(f"{name}:{pattern}" if scoped else pattern)
     return ",".join(patterns) + "\n"
 
 
-def command(choice: ExportedSelection, filename: str) -> str:
+def command(selection: ExportedSelection, filename: str) -> str:
     """The command; the caller adds the model and all other options of the full runs."""
-    tasks = list(_by_task(choice))
-    if len(write(choice).encode()) <= LONGEST:
+    tasks = list(_by_task(selection))
+    if len(write(selection).encode()) <= LONGEST:
         return f'inspect eval {" ".join(map(shlex.quote, tasks))} --sample-id "$(cat {filename})"'
     ids = f"open({filename!r}).read().rstrip().split(',')"
     script = f"from inspect_ai import eval; eval({tasks!r}, sample_id={ids})"
     return f"python -c {shlex.quote(script)}"
 
 
-def _by_task(choice: ExportedSelection) -> dict[str, list[str]]:
-    return choice.by_task("inspect", "Inspect", "its .eval or .json logs")
+def _by_task(selection: ExportedSelection) -> dict[str, list[str]]:
+    return selection.by_task("inspect", "Inspect", "its .eval or .json logs")
 
 
 def _name(task: str) -> str:

@@ -16,19 +16,19 @@ from service.export.selection import ExportedSelection, ExportError
 _PATTERN = re.compile(r"[,*?\[]")
 
 
-def write(choice: ExportedSelection) -> str:
+def write(selection: ExportedSelection) -> str:
     """A JSON object of task → document indices."""
-    return json.dumps(_indices(choice), ensure_ascii=False) + "\n"
+    return json.dumps(_indices(selection), ensure_ascii=False) + "\n"
 
 
-def command(choice: ExportedSelection, filename: str) -> str:
+def command(selection: ExportedSelection, filename: str) -> str:
     """The command; the caller adds the model and all other options of the full runs."""
-    tasks = shlex.quote(",".join(_indices(choice)))
+    tasks = shlex.quote(",".join(_indices(selection)))
     return f"lm_eval --tasks {tasks} --samples {filename} --log_samples --output_path results"
 
 
-def _indices(choice: ExportedSelection) -> dict[str, list[int]]:
-    found = choice.by_task("lm_eval", "lm-evaluation-harness", "its samples_*.jsonl")
+def _indices(selection: ExportedSelection) -> dict[str, list[int]]:
+    found = selection.by_task("lm_eval", "lm-evaluation-harness", "its samples_*.jsonl")
     for task, ids in found.items():
         if _PATTERN.search(task):
             raise ExportError(

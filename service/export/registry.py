@@ -27,13 +27,13 @@ class ExportFormat:
     write: Callable[[ExportedSelection], str]
     run: Callable[[ExportedSelection, str], str] | None = None
 
-    def filename(self, choice: ExportedSelection) -> str:
+    def filename(self, selection: ExportedSelection) -> str:
         """The file name that `command` expects."""
-        return f"{choice.id}.{self.ending}"
+        return f"{selection.id}.{self.ending}"
 
-    def command(self, choice: ExportedSelection) -> str | None:
+    def command(self, selection: ExportedSelection) -> str | None:
         """The command line for the saved file; None if the format belongs to no tool."""
-        return None if self.run is None else self.run(choice, self.filename(choice))
+        return None if self.run is None else self.run(selection, self.filename(selection))
 
 
 _ALL = (

@@ -185,7 +185,7 @@ def _check_names(names: list[str], archive: str, limits: Limits) -> None:
     for name in names:
         if name in seen:
             raise refuse(
-                f"{archive} holds {quoted(name)} twice; keep one of the two",
+                f"{archive} holds {quoted(name)} twice; keep one of the two of the two of the two",
                 "duplicate_file",
                 [(name, "twice")],
             )

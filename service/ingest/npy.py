@@ -88,7 +88,7 @@ def _check_characters(array: Array, name: str) -> None:
     native = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
     if native.size and native.itemsize and native.view(np.uint32).max() > sys.maxunicode:
         raise refuse(
-            f"{name} holds text that is not Unicode; save it again as dtype str",
+            f"{name} holds text that is not Unicode; save it again as dtype str as dtype str as dtype str",
             "encoding",
             [(name, "no Unicode")],
         )

@@ -1,4 +1,4 @@
-"""Streams that count what they yield, stop at a bound, and say whose bytes are broken."""
+"""Streams that count bytes, stop at a limit, and name the file whose bytes are broken."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ ANY_RATIO = 16 << 20
 GZIP = b"\x1f\x8b"
 ZSTD = b"\x28\xb5\x2f\xfd"
 BROKEN = (zlib.error, lzma.LZMAError, zipfile.BadZipFile, struct.error, OSError, EOFError)
-"""What decompressors raise on bytes that are not what they claim."""
+"""What decompressors raise on invalid bytes."""
 
 
 class Budget:
-    """How many bytes an upload may still expand to, over all its files."""
+    """The number of bytes that an upload may still expand to, over all its files."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
@@ -41,7 +41,7 @@ class Budget:
         self._total = 0
 
     def charge(self, name: str, size: int) -> None:
-        """Note that a file is at least `size` bytes long; reading it again costs nothing.
+        """Record that a file has at least `size` bytes; reading it again costs nothing.
 
         Raises
         ------
@@ -55,7 +55,7 @@ class Budget:
 
 
 class _Metered(io.RawIOBase):
-    """Reads from a stream, charging a budget; closing it closes the stream only if it owns it."""
+    """Reads from a stream and charges a budget; closes the stream only if it owns it."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class _Metered(io.RawIOBase):
         self.count = 0
 
     def readinto(self, buffer: WriteableBuffer, /) -> int:
-        """Fill the buffer as far as the stream and the budget go."""
+        """Read into the buffer, as far as the stream and the budget allow."""
         view = memoryview(buffer).cast("B")
         try:
             chunk = self._inner.read(len(view))
@@ -86,13 +86,13 @@ class _Metered(io.RawIOBase):
         return len(chunk)
 
     def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
-        """Move, and say where."""
+        """Seek, and return the new position."""
         if whence == io.SEEK_SET and offset < 0:
-            raise OSError("an offset before the beginning")
+            raise OSError("negative offset")
         return self._inner.seek(offset, whence)
 
     def tell(self) -> int:
-        """Where the stream is."""
+        """The position in the stream."""
         return self._inner.tell()
 
     def readable(self) -> bool:
@@ -100,24 +100,24 @@ class _Metered(io.RawIOBase):
         return True
 
     def seekable(self) -> bool:
-        """Whether the stream beneath is."""
+        """Whether the inner stream is seekable."""
         return self._inner.seekable()
 
     def close(self) -> None:
-        """Close the stream beneath if it is ours."""
+        """Close the inner stream if this one owns it."""
         if self._owned and not self.closed:
             self._inner.close()
         super().close()
 
 
 def keep_open(inner: IO[bytes]) -> io.BufferedReader:
-    """The stream from its start; closing the result leaves `inner` open."""
+    """The stream from its start; closing the result does not close `inner`."""
     inner.seek(0)
     return io.BufferedReader(_Metered(inner, "", None, owned=False), CHUNK)
 
 
 def metered(inner: IO[bytes], name: str, budget: Budget) -> io.BufferedReader:
-    """The stream from where it is, decompressed if need be, charged to the budget."""
+    """The rest of the stream, decompressed if needed, charged to the budget."""
     raw = _Metered(inner, name, None, owned=True)
     buffered = cast(IO[bytes], io.BufferedReader(raw, CHUNK))
     head = cast(io.BufferedReader, buffered).peek(4)[:4]
@@ -127,20 +127,20 @@ def metered(inner: IO[bytes], name: str, budget: Budget) -> io.BufferedReader:
 
 
 def decompressed(stream: IO[bytes], head: bytes) -> IO[bytes]:
-    """The stream, through the decompressor its first bytes call for."""
+    """The stream through the decompressor that its first bytes indicate, if any."""
     if head.startswith(GZIP):
         return cast(IO[bytes], gzip.GzipFile(fileobj=stream))
     if head.startswith(ZSTD):
-        # Not zstandard's own reader: it says nothing of a frame cut short.
+        # Not zstandard's own reader, which does not report a truncated frame.
         return cast(IO[bytes], pa.CompressedInputStream(pa.PythonFile(stream, mode="r"), "zstd"))
     return stream
 
 
 def spool(stream: IO[bytes]) -> BinaryIO:
-    """A seekable copy of the rest of a stream, on disk when it is large."""
+    """A seekable copy of the rest of a stream, on disk if it is large."""
     with contextlib.ExitStack() as stack:
         out = stack.enter_context(tempfile.SpooledTemporaryFile(max_size=IN_MEMORY))
-        # Not writelines(), which moves to disk only after the last line.
+        # Not writelines(), which would move the data to disk only after the last line.
         while chunk := stream.read(CHUNK):
             out.write(chunk)
         out.seek(0)
@@ -151,8 +151,8 @@ def spool(stream: IO[bytes]) -> BinaryIO:
 def too_large(name: str, limits: Limits) -> TooLarge:
     """The problem of an upload that expands beyond the limit."""
     return TooLarge(
-        f"{name} expands to more than {limits.bytes:,} bytes, the most this service accepts; "
-        "send it model by model, or have TASTETEST_MAX_EXPANDED_BYTES raised"
+        f"{name} expands to more than {limits.bytes:,} bytes, which is this service's limit; send one model "
+        "at a time, or ask the operator to raise TASTETEST_MAX_EXPANDED_BYTES"
     )
 
 
@@ -174,4 +174,7 @@ def too_large_document(name: str, limits: Limits) -> TooLarge:
 
 def broken(name: str, error: Exception) -> Exception:
     """The problem of compressed bytes that do not decompress."""
-    return refuse(f"{name} is compressed, and broken: {error}; send it again", "broken_compression")
+    return refuse(
+        f"{name} is compressed and cannot be decompressed: {error}; compress and send it again",
+        "broken_compression",
+    )

@@ -1,8 +1,8 @@
-"""Celery's settings, the same for who rings and who answers.
+"""Celery's settings, which are the same for the API and the workers.
 
-Redis is a doorbell: messages carry ids only, are acknowledged when taken, and may
-be lost or doubled without harm, because the truth is in Postgres. So no result
-backend, no retries, no delays: those live in the row.
+Redis only carries notifications. Messages hold ids only, are acknowledged when they are received, and
+may be lost or duplicated without harm, because the state is in Postgres. So there is no result backend,
+no retries and no delays: these are columns of the part's row.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ WORK = "tastetest.work"
 RECONCILE = "tastetest.reconcile"
 MAINTAIN = "tastetest.maintain"
 
-# One for each job's first part and for assemblies, one for all other parts, taken in turn:
-# so a job of many parts does not keep small jobs waiting.
+# One queue for each job's first part and for assemblies, one for all other parts; workers alternate between
+# them, so that a job with many parts does not block small jobs.
 FIRST = "tastetest.first"
 MORE = "tastetest.more"
 CONTROL = "tastetest.control"
@@ -31,22 +31,22 @@ REQUEST_ID = "tastetest_request_id"
 
 
 def outgoing_request() -> dict[str, str]:
-    """The id of the request that this process is about, as a header for its workers' logs."""
+    """The id of the current request, as a header for the workers' logs."""
     request_id = structlog.contextvars.get_contextvars().get("request_id")
     return {REQUEST_ID: request_id} if request_id else {}
 
 
 @contextlib.contextmanager
 def asked_by(headers: Mapping[str, Any]) -> Iterator[None]:
-    """Log and trace as on behalf of whose headers these are; the first to be told so counts."""
+    """Log and trace with the request id and trace of these headers, unless they are set already."""
     known = structlog.contextvars.get_contextvars()
     told = {"request_id": headers[REQUEST_ID]} if REQUEST_ID in headers else {}
-    with tracing.continued(headers), structlog.contextvars.bound_contextvars(**told | known):
+    with tracing.continue_trace(headers), structlog.contextvars.bound_contextvars(**told | known):
         yield
 
 
 def connect(app: Celery, redis_url: str) -> Celery:
-    """Point an app at Redis; a frozen or dead one fails in seconds instead of hanging."""
+    """Connect an app to Redis; a frozen or dead Redis fails in seconds instead of blocking."""
     app.conf.update(
         broker_url=redis_url,
         broker_transport_options={

@@ -6,7 +6,7 @@
     last   waiting → running, in the transaction that finishes the last other part;
            a job of one part has none: that part is computed and assembled in one go
 
-A step of a part is fenced by its attempt: whoever lost the lease writes nothing.
+A step of a part is fenced by its attempt: a worker that lost the lease writes nothing.
 The schema forbids every transition that is not drawn here.
 """
 
@@ -23,7 +23,7 @@ from service.core.errors import Conflict, NotFound
 from service.core.settings import Settings
 from service.jobs import failures
 from service.store import cursors, fair_queue, jobs, parts
-from service.store.parts import HeldJob, PartKey
+from service.store.parts import LockedJob, PartKey
 from service.store.records import UNFINISHED, Claim, JobRecord
 
 # Several workers may choose the same part at one moment; one gets it.
@@ -37,7 +37,7 @@ class LeaseLost(Exception):
 
 @dataclass(frozen=True, slots=True)
 class LeaseTerms:
-    """How long a worker may be silent, and how long a part rests after a failure."""
+    """How long a lease lasts, and how long a part waits after a failure."""
 
     lease: timedelta
     rest: timedelta
@@ -45,7 +45,7 @@ class LeaseTerms:
 
     @classmethod
     def of(cls, settings: Settings) -> LeaseTerms:
-        """The terms this service is set to."""
+        """The terms in these settings."""
         return cls(
             lease=timedelta(seconds=settings.lease_seconds),
             rest=timedelta(seconds=settings.retry_seconds),
@@ -53,7 +53,7 @@ class LeaseTerms:
         )
 
     def after(self, failures: int) -> timedelta:
-        """Rest after so many failures: doubling, up to the longest."""
+        """Delay after this many failures: it doubles each time, up to a maximum."""
         rest: timedelta = self.rest * 2.0 ** min(failures - 1, 20)
         return min(rest, self.longest_rest)
 
@@ -61,10 +61,11 @@ class LeaseTerms:
 def claim(
     conn: Connection, job_id: str, index: int, *, worker: str, terms: LeaseTerms
 ) -> tuple[Claim | None, list[tuple[str, int]]]:
-    """Take a part if it is to be had; and the parts to ring for after the commit.
+    """Claim a part if it is available; returns also the parts to notify workers of after the commit.
 
-    The API rings once a job, for its first part; whoever takes that rings for the others. A claim
-    need not survive a crash of the database: the fence tells workers apart, not attempts only.
+    The API notifies workers of a job's first part only; the worker that claims it notifies them of the
+    others. A claim need not survive a crash of the database, because fencing compares the worker too,
+    not only the attempt.
     """
     claimed = parts.claim(conn, job_id, index, worker=worker, lease=terms.lease)
     if claimed is None or index > 0 or claimed.parts_total == 1:
@@ -147,7 +148,7 @@ def fail(conn: Connection, part: Claim | PartKey, problem: Mapping[str, Any]) ->
 def retry(
     conn: Connection, part: Claim | PartKey, cause: str, terms: LeaseTerms, *, wait: bool = True
 ) -> None:
-    """Count a failure that another attempt may mend; the last one allowed ends the job.
+    """Count a failure after which another attempt may succeed; the last allowed failure ends the job.
 
     Without `wait`, a job that is locked counts as no longer ours.
     """
@@ -168,7 +169,7 @@ def retry(
 
 
 def hand_back(conn: Connection, part: Claim) -> None:
-    """Leave a part to others, through no fault of its own."""
+    """Return a part to the queue without counting a failure."""
     job = _hold(conn, part)
     if job.cancel_requested:
         _leave_cancelled(conn, job, part)
@@ -182,7 +183,7 @@ def stop_cancelled(conn: Connection, part: Claim) -> None:
 
 
 def cancel(conn: Connection, job_id: str) -> JobRecord:
-    """Ask for the job to stop; at once when nobody works on it, else when its workers have stopped.
+    """Cancel the job: at once if no worker computes it, else when its workers have stopped.
 
     Raises
     ------
@@ -191,7 +192,7 @@ def cancel(conn: Connection, job_id: str) -> JobRecord:
     Conflict
         It has succeeded or failed.
     """
-    job = parts.hold_job(conn, cursors.known_id(job_id, "job"))
+    job = parts.lock_job(conn, cursors.known_id(job_id, "job"))
     if job is None:
         raise NotFound(f"There is no job {job_id!r}.")
     if job.status in ("succeeded", "failed"):
@@ -204,8 +205,8 @@ def cancel(conn: Connection, job_id: str) -> JobRecord:
 
 
 def expire(conn: Connection, job_id: str, *, wait: bool = True) -> None:
-    """End a job whose deadline has passed; whoever works on it is fenced out."""
-    job = parts.hold_job(conn, job_id, wait=wait)
+    """End a job whose deadline has passed; its workers can no longer write."""
+    job = parts.lock_job(conn, job_id, wait=wait)
     if job is None or job.status not in UNFINISHED:
         return
     if job.cancel_requested:
@@ -215,34 +216,34 @@ def expire(conn: Connection, job_id: str, *, wait: bool = True) -> None:
         _end_failed(conn, job, failures.overdue())
 
 
-def _hold(conn: Connection, part: Claim | PartKey, *, wait: bool = True) -> HeldJob:
-    job = parts.hold_job(conn, part.job_id, wait=wait)
+def _hold(conn: Connection, part: Claim | PartKey, *, wait: bool = True) -> LockedJob:
+    job = parts.lock_job(conn, part.job_id, wait=wait)
     if job is None:
         raise LeaseLost
     return job
 
 
 def _leave(conn: Connection, part: Claim | PartKey, **values: object) -> None:
-    if not parts.leave(conn, part, **values):
+    if not parts.end_attempt(conn, part, **values):
         raise LeaseLost
 
 
-def _leave_cancelled(conn: Connection, job: HeldJob, part: Claim | PartKey) -> None:
+def _leave_cancelled(conn: Connection, job: LockedJob, part: Claim | PartKey) -> None:
     _leave(conn, part, status="cancelled")
     _end_if_stopped(conn, job)
 
 
-def _end_if_stopped(conn: Connection, job: HeldJob) -> None:
+def _end_if_stopped(conn: Connection, job: LockedJob) -> None:
     if not parts.running(conn, job.id):
         parts.end_job(conn, job, "cancelled")
 
 
-def _end_failed(conn: Connection, job: HeldJob, problem: Mapping[str, Any]) -> None:
+def _end_failed(conn: Connection, job: LockedJob, problem: Mapping[str, Any]) -> None:
     parts.cancel_open(conn, job.id, also_running=True)
     parts.end_job(conn, job, "failed", error=problem)
 
 
-def _requeue(conn: Connection, job: HeldJob, part: Claim | PartKey, **values: object) -> None:
+def _requeue(conn: Connection, job: LockedJob, part: Claim | PartKey, **values: object) -> None:
     _leave(conn, part, status="queued", rung_at=None, **values)
     if not parts.running(conn, job.id):
         parts.set_job(conn, job.id, status="queued")

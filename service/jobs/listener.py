@@ -1,9 +1,8 @@
-"""Waiting for jobs to change without holding a thread or a pooled connection.
+"""Waits for jobs to change without using a thread or a pooled connection.
 
-One LISTEN connection a process hears every change and wakes the requests that
-wait for that job. A notification can be lost while it reconnects, so waiters
-read the row again after subscribing, whenever the connection comes back, and
-every few seconds in any case.
+One LISTEN connection per process receives every change and wakes the requests that wait for that job. A
+notification can be lost while it reconnects, so waiters read the row again after subscribing, whenever
+the connection comes back, and every few seconds in any case.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ class Subscription:
 
 
 class Listener:
-    """The process's one ear on the database; run it for as long as the application lives."""
+    """The LISTEN connection of this process; it runs as long as the application."""
 
     def __init__(self, database_url: str) -> None:
         self._conninfo = make_url(database_url).set(drivername="postgresql").render_as_string(False)
@@ -50,7 +49,7 @@ class Listener:
         self.closing = False
 
     def send_home(self) -> None:
-        """Let everyone who waits answer now: the server is about to stop."""
+        """Make all waiting requests answer now, because the server is about to stop."""
         self.closing = True
         self._wake_all()
 
@@ -88,7 +87,7 @@ class Listener:
             await asyncio.sleep(RECONNECT_SECONDS)
 
     async def _listen(self) -> None:
-        """One connection's life: notifications from before it are made up for by waking everyone."""
+        """Listen on one connection; first wake all requests, because earlier notifications may be lost."""
         connection = await psycopg.AsyncConnection.connect(
             self._conninfo, autocommit=True, application_name="tastetest-listener", connect_timeout=5
         )

@@ -28,7 +28,7 @@ LOCK_TIMEOUT = "SET LOCAL lock_timeout = '1s'"
 def run_due_maintenance(engine: Engine, settings: Settings) -> None:
     """Each task at most once in its time, on all machines together."""
     attempt(engine, "check", partial(_check, engine, settings))
-    attempt(engine, "retention", partial(_sweep, engine, settings))
+    attempt(engine, "retention", partial(_delete_expired, engine, settings))
 
 
 def attempt(engine: Engine, name: str, task: Callable[[], object]) -> bool:
@@ -67,11 +67,11 @@ def _check(engine: Engine, settings: Settings) -> None:
         log.error("broken rule", rule=rule, ids=ids)
 
 
-def _sweep(engine: Engine, settings: Settings) -> None:
+def _delete_expired(engine: Engine, settings: Settings) -> None:
     """Batches of everything until nothing is left or the time is over: then it is due again at once."""
-    if not _is_due(engine, "swept_at", settings.sweep_seconds):
+    if not _is_due(engine, "swept_at", settings.delete_expired_seconds):
         return
-    over = time.monotonic() + settings.sweep_budget_seconds
+    over = time.monotonic() + settings.delete_expired_budget_seconds
     gone: Counter[str] = Counter()
     finished = True
     for name, step in retention.steps(_ages(settings)).items():

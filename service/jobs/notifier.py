@@ -1,4 +1,4 @@
-"""Ring the workers: a hint that something is queued, never the record of it."""
+"""Notifies workers that something is queued; the queue itself is in Postgres."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ log = structlog.get_logger(__name__)
 
 
 class WorkerNotifier:
-    """Rings over one pool of connections and counts the rings that did not get through."""
+    """Sends notifications over one pool of connections and counts the failures."""
 
     def __init__(self, redis_url: str) -> None:
         self._app = broker.connect(Celery("tastetest.bell", set_as_current=False), redis_url)
@@ -30,9 +30,9 @@ class WorkerNotifier:
         self.failures = 0
 
     def notify(self, job_id: str, index: int = 0) -> bool:
-        """Ask some worker to look at a part; never raises, but says whether it got through.
+        """Notify the workers of a part; never raises, but returns whether the notification was sent.
 
-        Ring after the commit and off the event loop.
+        Call it after the commit, and not on the event loop.
         """
         return self._send(broker.WORK, broker.MORE if index else broker.FIRST, job_id, index)
 
@@ -41,28 +41,29 @@ class WorkerNotifier:
             try:
                 self._publish(task, queue, args)
             except OperationalError as error:
-                # A restarted broker has closed the pooled connections; a frozen one is not asked twice.
+                # A restarted broker has closed the pooled connections, so try again; a frozen one is not
+                # tried twice.
                 if not isinstance(error.__cause__, redis.ConnectionError):
                     raise
                 self._publish(task, queue, args)
         except Exception as error:
-            # Whatever it was, the reconciler will ring again.
+            # Whatever the error, the reconciler repeats the notification.
             with self._lock:
                 self.failures += 1
-            log.warning("ring failed", task=task, args=args, error=repr(error))
+            log.warning("notification failed", task=task, args=args, error=repr(error))
             return False
         return True
 
     def notify_all(self, parts: Iterable[tuple[str, int]]) -> None:
-        """Ring for several parts; at the first that fails leave the rest to the reconciler too."""
+        """Notify of several parts; after the first failure, leave the others to the reconciler."""
         for job_id, index in parts:
             if not self.notify(job_id, index):
                 return
 
     def _publish(self, task: str, queue: str, args: tuple[str | int, ...]) -> None:
-        with tracing.step(f"ring {task}", SpanKind.PRODUCER):
-            # Beside the arguments, so that workers of another release need not know of them.
-            headers = tracing.outgoing() | broker.outgoing_request()
+        with tracing.child_span(f"notify {task}", SpanKind.PRODUCER):
+            # As headers, not arguments, so that workers of another release can ignore them.
+            headers = tracing.trace_headers() | broker.outgoing_request()
             self._app.send_task(task, args=args, queue=queue, ignore_result=True, headers=headers)
 
     def reachable(self) -> bool:
@@ -77,12 +78,12 @@ class WorkerNotifier:
         return True
 
     def waiting(self) -> int:
-        """Rings nobody has answered yet; 0 too when Redis does not say."""
+        """Number of notifications that no worker has received yet; 0 also if Redis does not answer."""
         try:
             with self._app.connection_for_write() as connection:
                 return sum(_length(connection, queue) for queue in broker.WORK_QUEUES)
         except Exception as error:
-            log.warning("cannot count rings", error=repr(error))
+            log.warning("cannot count notifications", error=repr(error))
             return 0
 
 
@@ -93,10 +94,10 @@ def _length(connection: Connection, queue: str) -> int:
 
 @lru_cache
 def default() -> WorkerNotifier:
-    """The process's bell."""
+    """The notifier of this process."""
     return WorkerNotifier(get_settings().redis_url)
 
 
 def ring(job_id: str, index: int = 0) -> None:
-    """Ring the process's bell."""
+    """Notify through the notifier of this process."""
     default().notify(job_id, index)

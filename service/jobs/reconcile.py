@@ -97,4 +97,4 @@ class _Run:
         """Say that a reconciler ran."""
         with self._engine.begin() as conn:
             conn.execute(text(LOCK_TIMEOUT))
-            maintenance_state.count(conn, expired=self.expired, rung=len(self.unheard))
+            maintenance_state.count(conn, expired=self.expired, repeated=len(self.unheard))

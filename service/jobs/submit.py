@@ -1,4 +1,4 @@
-"""Ask for a job: its row and its parts in one transaction, at most one for equal requests."""
+"""Submits a job: its row and its parts in one transaction, at most one job for equal requests."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from service.store.database import lock
 from service.store.records import JobRecord, MatrixRecord
 from service.store.workspace_scope import owner
 
-# A rival can end between our insert and our look; once more is then enough in practice.
+# An equal job can end between the insert and the query; one repetition is enough in practice.
 _TRIES = 5
 
 
@@ -36,7 +36,7 @@ def submit(
 ) -> tuple[JobRecord, bool]:
     """Add a job, or find the unfinished or succeeded one of the same request.
 
-    Ring `service.jobs.notifier` after the commit when it was created.
+    Notify the workers (`service.jobs.notifier`) after the commit if it was created.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def submit(
     NotFound
         The matrix was deleted meanwhile.
     TooManyJobs
-        It would be one too many.
+        The workspace has reached this limit.
     """
     request = request_hash(kind, settings, matrix)
     if most_unfinished is not None:
@@ -74,7 +74,7 @@ def submit(
             max_attempts=limits.max_attempts,
             deadline=timedelta(seconds=limits.job_seconds),
             part_seconds=1.0 if seconds is None else seconds / len(parts),
-            asked_by=tracing.outgoing() | broker.outgoing_request(),
+            asked_by=tracing.trace_headers() | broker.outgoing_request(),
         )
         if added is not None:
             if most_unfinished is not None and unfinished >= most_unfinished:
@@ -83,19 +83,19 @@ def submit(
         equal = jobs.find_equal(conn, request)
         if equal is not None:
             return equal, False
-    raise Conflict("Jobs of this very request start and end at this moment; send it again.")
+    raise Conflict("Jobs of this request start and end at this moment; send it again.")
 
 
 def _too_many(unfinished: int, most: int) -> TooManyJobs:
     message = (
-        f"{unfinished:,} jobs of this workspace are queued or running, and at most {most:,} may be;"
-        " wait until some have ended, or cancel some."
+        f"{unfinished:,} jobs of this workspace are queued or running, which is the limit of {most:,}; wait "
+        "until some have ended, or cancel some."
     )
     return TooManyJobs(message, [FieldError("", "too_many_jobs", message)], [("Retry-After", "30")])
 
 
 def request_hash(kind: str, settings: Mapping[str, Any], matrix: MatrixRecord) -> str:
-    """SHA-256 of all that decides the result's bytes."""
+    """SHA-256 of everything that determines the result's bytes."""
     asked = {
         "engine": ENGINE_VERSION,
         "kind": kind,

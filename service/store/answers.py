@@ -1,4 +1,4 @@
-"""Answers of models on a selection only: one row a model, replaced when sent again."""
+"""Models' answers on a selection: one row per model, replaced when sent again."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ Row = NDArray[np.float64]
 
 
 def keep(conn: Connection, selection_id: str, rows: Mapping[str, Row]) -> None:
-    """Keep one row a model, shape (n,), in the order of the selection's examples; NaN where missing."""
+    """Store one row per model, shape (n,), in the order of the selection's examples; NaN where missing."""
     values = [
         {
             "selection_id": selection_id,
             "model": model,
-            "answers": row_encoding.squeeze(row.astype("<f8").tobytes()),
+            "answers": row_encoding.compress(row.astype("<f8").tobytes()),
             "created_at": func.now(),
         }
         for model, row in rows.items()
@@ -32,17 +32,17 @@ def keep(conn: Connection, selection_id: str, rows: Mapping[str, Row]) -> None:
 
 
 def find(conn: Connection, selection_id: str, models: Sequence[str]) -> dict[str, Row]:
-    """The rows of those of these models that were kept."""
+    """The stored rows of these models; models without one are left out."""
     query = select(answers.c.model, answers.c.answers).where(
         answers.c.selection_id == selection_id, answers.c.model.in_(models)
     )
     return {
-        row.model: np.frombuffer(row_encoding.expand(row.answers), "<f8").copy()
+        row.model: np.frombuffer(row_encoding.decompress(row.answers), "<f8").copy()
         for row in conn.execute(query)
     }
 
 
 def models(conn: Connection, selection_id: str) -> list[str]:
-    """Models whose answers were kept, by name."""
+    """Models with stored answers, by name."""
     query = select(answers.c.model).where(answers.c.selection_id == selection_id).order_by(answers.c.model)
     return list(conn.scalars(query))

@@ -1,4 +1,4 @@
-"""One model's cells: scores, and what became of the examples that have none."""
+"""One model's cells: scores, and the state of examples without a score."""
 
 from __future__ import annotations
 
@@ -53,15 +53,17 @@ def page(
 
 
 def _unpacked(row: RowMapping, n: int) -> tuple[NDArray[Any], ...]:
-    """Scores, missing cells, states and numbers of answers, each of shape (n,); -1 answers are unknown."""
+    """Scores, missing cells, states and numbers of answers, each of shape (n,); −1 if the number is
+    unknown.
+    """
     scores = row_encoding.scores_of([(row["binary"], row["scores"])], n)[0]
     absent = row_encoding.missing_of([row["missing"]], n)
     missing = np.zeros(n, dtype=bool) if absent is None else absent[0]
     states = np.zeros(n, dtype=np.uint8)
     if row["states"] is not None:
-        states = np.frombuffer(row_encoding.expand(row["states"]), np.uint8)
+        states = np.frombuffer(row_encoding.decompress(row["states"]), np.uint8)
     if row["repeats"] is not None:
-        repeats = np.frombuffer(row_encoding.expand(row["repeats"]), "<u2").astype(np.int64)
+        repeats = np.frombuffer(row_encoding.decompress(row["repeats"]), "<u2").astype(np.int64)
     else:
         repeats = np.where(missing | (states != 0), 0, 1) if row["answers"] is not None else np.full(n, -1)
     return scores, missing, states, repeats

@@ -1,4 +1,4 @@
-"""Opaque cursors for keyset pages, and ids as the database takes them."""
+"""Opaque cursors for keyset pagination, and checks of ids."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def encode(key: str) -> str:
 
 
 def decode(cursor: str) -> str:
-    """The key a cursor stands for.
+    """The key that a cursor encodes.
 
     Raises
     ------
     InvalidRequest
-        The cursor is none of ours.
+        The cursor was not created by this service.
     """
     try:
         key = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True).decode()
@@ -46,7 +46,7 @@ def decode_id(cursor: str) -> str:
 
 
 def page(items: Sequence[T], keys: Sequence[str], limit: int) -> Page[T]:
-    """A page of `limit` out of up to `limit + 1` items that were read."""
+    """A page of at most `limit` items, from the up to `limit + 1` items that were read."""
     more = len(items) > limit
     return Page(tuple(items[:limit]), encode(keys[limit - 1]) if more else None)
 
@@ -57,7 +57,7 @@ def known_id(value: str, what: str) -> str:
     Raises
     ------
     NotFound
-        It cannot be an id of anything.
+        It cannot be an id.
     """
     try:
         return str(UUID(value))
@@ -66,5 +66,5 @@ def known_id(value: str, what: str) -> str:
 
 
 def _refuse(cursor: str) -> NoReturn:
-    detail = "The cursor is not one this service gave out; take next_cursor from the page before, unchanged."
+    detail = "The cursor is not valid; send the next_cursor of the previous page, unchanged."
     raise InvalidRequest(detail, [FieldError("/cursor", "bad-cursor", f"{cursor[:40]!r} is not a cursor")])

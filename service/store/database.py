@@ -10,7 +10,7 @@ _SESSION = {
     "statement_timeout": "60s",
     "idle_in_transaction_session_timeout": "60s",
 }
-# A peer that vanished is noticed in half a minute, not in the hours the system's defaults allow.
+# Notice a vanished peer within half a minute; with the system's defaults it would take hours.
 _NETWORK = {
     "connect_timeout": 5,
     "keepalives_idle": 10,
@@ -23,10 +23,10 @@ _NETWORK = {
 def make_engine(
     url: str, *, pool_size: int = 10, application: str = "tastetest", pre_ping: bool = True
 ) -> Engine:
-    """An engine whose sessions keep UTC and never wait for ever.
+    """An engine whose sessions use UTC and time out instead of waiting forever.
 
-    With `pre_ping`, a pooled connection is tried before use; without, the first statement on a
-    connection that was cut fails, and the caller begins again.
+    With `pre_ping`, a pooled connection is tested before use. Without it, the first statement on a
+    connection that was cut fails, and the caller must retry.
     """
     return create_engine(
         url,
@@ -38,7 +38,9 @@ def make_engine(
 
 
 def make_quick_engine(url: str, *, pool_size: int, application: str) -> Engine:
-    """An engine for single statements that a crash of the database may forget: no wait for its disk."""
+    """An engine for single statements that may be lost in a crash of the database: it does not wait for the
+    disk.
+    """
     options = _options(_SESSION | {"synchronous_commit": "off"})
     return create_engine(
         url,
@@ -53,7 +55,7 @@ def _options(session: dict[str, str]) -> str:
 
 
 def try_lock(conn: Connection, name: str) -> bool:
-    """Take an advisory lock until the transaction ends; False when somebody holds it."""
+    """Take an advisory lock until the transaction ends; False if another session holds it."""
     return bool(conn.scalar(select(func.pg_try_advisory_xact_lock(func.hashtextextended(name, 0)))))
 
 

@@ -1,4 +1,4 @@
-"""Answers kept under a caller's key for a day, in the transaction that did the work."""
+"""Answers stored under a caller's key for a day, in the transaction that did the work."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KEPT = timedelta(hours=24)
 
 @dataclass(frozen=True, slots=True)
 class StoredAnswer:
-    """An answer as it was given."""
+    """An answer as it was sent."""
 
     status: int
     headers: Mapping[str, str]
@@ -27,7 +27,7 @@ class StoredAnswer:
 
 
 def find(conn: Connection, key: str, fingerprint: bytes) -> StoredAnswer | None:
-    """The answer under this key; None when the request is to be done now, and kept in this transaction.
+    """The answer under this key; None if the request is new and must be processed in this transaction.
 
     Parameters
     ----------
@@ -37,12 +37,12 @@ def find(conn: Connection, key: str, fingerprint: bytes) -> StoredAnswer | None:
     Raises
     ------
     Conflict
-        A request with this key is being done at this moment.
+        Another request with this key is being processed.
     InvalidRequest
         The key was used for another request.
     """
     if not try_lock(conn, f"{owner(conn)} {key}"):
-        message = "A request with this key is being done at this moment; send it again a little later."
+        message = "A request with this key is being processed; send it again a little later."
         raise Conflict(message, [FieldError("header/idempotency-key", "in_progress", message)])
     conn.execute(delete(keys).where(keys.c.created_at < func.now() - KEPT, mine(conn, keys)))
     ours = keys.c.workspace == owner(conn)
@@ -50,13 +50,13 @@ def find(conn: Connection, key: str, fingerprint: bytes) -> StoredAnswer | None:
     if found is None:
         return None
     if found.fingerprint != fingerprint:
-        message = "This key was used for another request; make a new key for each new request."
+        message = "This key was used for another request; use a new key for each new request."
         raise InvalidRequest(message, [FieldError("header/idempotency-key", "key_reused", message)])
     return StoredAnswer(found.status, found.headers, found.body)
 
 
 def keep(conn: Connection, key: str, fingerprint: bytes, answer: StoredAnswer) -> None:
-    """Keep the answer to the request just done."""
+    """Store the answer to the request that was just processed."""
     row = {
         "workspace": owner(conn),
         "key": key,

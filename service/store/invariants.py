@@ -1,4 +1,4 @@
-"""What must hold in the database at any moment, as queries that find what does not."""
+"""Invariants of the database, as queries that find violations."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from datetime import timedelta
 
 from sqlalchemy import Connection, text
 
-# Each query finds ids of offenders. What a CHECK or a trigger refuses is not asked again here.
+# Each query finds the ids that violate a rule. Rules enforced by a CHECK or a trigger are not repeated here.
 JOBS: Mapping[str, str] = {
     "a job has ended but a part of it is open": """
         SELECT j.id FROM jobs j JOIN parts p ON p.job_id = j.id
         WHERE j.status IN ('succeeded', 'failed', 'cancelled')
         AND p.status IN ('waiting', 'queued', 'running')
         AND j.finished_at > now() - CAST(:recent AS interval)""",
-    "a job is unfinished but nothing of it can go on": """
+    "a job is unfinished but none of its parts can continue": """
         SELECT j.id FROM jobs j WHERE j.status IN ('queued', 'running') AND NOT EXISTS (
             SELECT FROM parts p WHERE p.job_id = j.id AND p.status IN ('queued', 'running'))""",
     "a job is queued but a part of it runs": """
         SELECT j.id FROM jobs j JOIN parts p ON p.job_id = j.id
         WHERE j.status = 'queued' AND p.status = 'running'""",
-    "a cancelled job goes on": """
+    "a cancelled job continues": """
         SELECT j.id FROM jobs j JOIN parts p ON p.job_id = j.id
         WHERE j.cancel_requested AND j.status IN ('queued', 'running')
         AND p.status IN ('queued', 'waiting')""",
@@ -28,14 +28,14 @@ JOBS: Mapping[str, str] = {
         SELECT j.id FROM jobs j WHERE j.status IN ('queued', 'running') AND j.parts_done <> (
             SELECT count(*) FROM parts p
             WHERE p.job_id = j.id AND p.role = 'compute' AND p.status = 'done')""",
-    "a part is done but its result is gone": """
+    "a part is done but has no result": """
         SELECT j.id FROM jobs j JOIN parts p ON p.job_id = j.id
         WHERE j.status IN ('queued', 'running') AND p.role = 'compute' AND p.status = 'done'
         AND p.result IS NULL""",
-    "a part has failed as often as allowed and goes on": """
+    "a part continues after its last allowed failure": """
         SELECT j.id FROM jobs j JOIN parts p ON p.job_id = j.id
         WHERE p.status IN ('queued', 'running') AND p.failures >= j.max_attempts""",
-    "a part has waited too long and nobody was rung": """
+    "a part has waited too long without a notification": """
         SELECT p.job_id FROM parts p WHERE p.status = 'queued'
         AND greatest(p.available_at, p.rung_at) < now() - CAST(:patience AS interval)""",
     "a lease has run out long ago": """
@@ -60,13 +60,13 @@ MATRICES: Mapping[str, str] = {
 def violations(
     conn: Connection, checks: Mapping[str, str], *, patience: timedelta, recent: timedelta = timedelta(days=1)
 ) -> dict[str, list[str]]:
-    """Ids of what breaks each rule, at most ten a rule; empty when all is well."""
+    """The ids that violate each rule, at most ten per rule; empty if there is no violation."""
     found = {}
     for rule, query in checks.items():
         limited = text(f"SELECT DISTINCT found.* FROM ({query}) AS found LIMIT 10")  # noqa: S608
         values = {"patience": patience, "recent": recent}
-        asked = {name: value for name, value in values.items() if f":{name}" in query}
-        offenders = [str(row[0]) for row in conn.execute(limited, asked)]
+        parameters = {name: value for name, value in values.items() if f":{name}" in query}
+        offenders = [str(row[0]) for row in conn.execute(limited, parameters)]
         if offenders:
             found[rule] = offenders
     return found

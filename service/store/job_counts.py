@@ -23,9 +23,9 @@ class JobCounts:
     parts : dict of str to int
         Status → parts of unfinished jobs.
     oldest_queued_seconds : float
-        How long the part that waits longest could have been taken; 0 when none waits.
+        How long the longest-waiting queued part has been ready for a worker; 0 when none is.
     failures : int
-        Attempts that failed or whose worker was lost, of all jobs still kept.
+        Attempts that failed or whose worker was lost, over all stored jobs.
     reconciled_ago_seconds : float
         Since a reconciler last ran; infinite when none ever has.
     webhooks_paused : int
@@ -33,7 +33,7 @@ class JobCounts:
     oldest_delivery_seconds : float
         How long the message that waits longest could have been sent to a webhook that takes any; 0 when
         none waits.
-    upkeep : MaintenanceState
+    maintenance : MaintenanceState
         What the reconcilers did and found.
     """
 
@@ -44,11 +44,11 @@ class JobCounts:
     reconciled_ago_seconds: float
     webhooks_paused: int
     oldest_delivery_seconds: float
-    upkeep: MaintenanceState
+    maintenance: MaintenanceState
 
 
-def take(conn: Connection) -> JobCounts:
-    """Count now, by the database's clock."""
+def count_jobs(conn: Connection) -> JobCounts:
+    """Count, by the database's clock."""
     p = parts.c
     by_status = select(jobs.c.status, func.count()).group_by(jobs.c.status)
     open_parts = select(p.status, func.count()).where(p.status.in_(("queued", "running"))).group_by(p.status)
@@ -63,7 +63,7 @@ def take(conn: Connection) -> JobCounts:
         reconciled_ago_seconds=inf if ago is None else max(float(ago), 0.0),
         webhooks_paused=conn.scalar(select(func.count()).where(webhooks.c.paused_at.is_not(None))) or 0,
         oldest_delivery_seconds=_oldest_delivery(conn),
-        upkeep=maintenance_state.read(conn),
+        maintenance=maintenance_state.read(conn),
     )
 
 

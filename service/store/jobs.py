@@ -1,4 +1,4 @@
-"""Jobs as callers see them, and their submission. What happens to their parts is in `parts`."""
+"""Jobs as callers see them, and their submission; `parts` has the steps of their parts."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ from service.store.workspace_scope import EVERYONES, mine, workspace
 # The predicate of the unique index: at most one of these for each request.
 _REUSABLE = text("status IN ('queued', 'running', 'succeeded') AND NOT cancel_requested")
 
-# The one after the last is the assembly. The first counts as rung: whoever submits rings for it
-# after the commit.
+# The row after the last part is the assembly. The first part counts as notified, because the API notifies a
+# worker of it after the commit.
 _ADD_PARTS = text("""
 INSERT INTO parts
     (job_id, index, role, stage, status, spec, attempt, failures, available_at, rung_at, fraction)
@@ -95,26 +95,26 @@ def result(conn: Connection, job_id: str) -> bytes:
     Raises
     ------
     Conflict
-        The job has not succeeded, or not yet.
+        The job has not succeeded (yet).
     """
     known = jobs.c.id == cursors.known_id(job_id, "job")
     row = conn.execute(select(jobs.c.status, jobs.c.result).where(known, mine(conn, jobs))).one_or_none()
     if row is None:
         raise NotFound(f"There is no job {job_id!r}.")
     if row.result is None:
-        raise Conflict(f"The job is {row.status}: it has no result.")
+        raise Conflict(f"The job is {row.status} and has no result.")
     return bytes(row.result)
 
 
 def find_equal(conn: Connection, request_hash: str) -> JobRecord | None:
-    """The unfinished or succeeded job of this very request."""
+    """The unfinished or succeeded job of this request."""
     same = jobs.c.request_hash == request_hash
     row = conn.execute(_records().where(same, _REUSABLE, mine(conn, jobs))).one_or_none()
     return None if row is None else _record(row)
 
 
 def share_matrix(conn: Connection, matrix: MatrixRecord) -> int:
-    """Keep the matrix's deletion out until this transaction ends; how many jobs are unfinished.
+    """Prevent deletion of the matrix until this transaction ends; returns the number of unfinished jobs.
 
     Raises
     ------
@@ -131,7 +131,7 @@ def share_matrix(conn: Connection, matrix: MatrixRecord) -> int:
         .with_for_update(read=True, key_share=True)
     )
     if held is None:
-        raise NotFound(f"There is no matrix {matrix.id!r} in revision {matrix.revision} any more.")
+        raise NotFound(f"Matrix {matrix.id!r} in revision {matrix.revision} was deleted; upload it again.")
     return int(held)
 
 
@@ -148,7 +148,7 @@ def add(
     part_seconds: float = 1.0,
     asked_by: Mapping[str, str] | None = None,
 ) -> JobRecord | None:
-    """Add a job with its parts where its matrix is; None when an equal one stands already."""
+    """Add a job and its parts in the workspace of its matrix; None if an equal job exists."""
     job_id = str(uuid7())
     home = select(matrices.c.workspace).where(matrices.c.id == matrix.id, mine(conn, matrices))
     added = conn.scalar(
@@ -176,7 +176,7 @@ def add(
     )
     if added is None:
         return None
-    # A single part is computed and assembled in one go.
+    # A single part is computed and assembled in one step.
     rows = [*specs, {}] if len(specs) > 1 else specs
     conn.execute(_ADD_PARTS, {"job_id": job_id, "total": len(specs), "specs": orjson.dumps(rows).decode()})
     return get(conn, job_id)
@@ -184,7 +184,7 @@ def add(
 
 def _records() -> Select[Any]:
     p = parts.c
-    # Read from the parts, not kept on the job: nothing to contend for, nothing to drift.
+    # Read from the parts and not stored on the job, so that it needs no lock and cannot become inconsistent.
     state = lateral(
         select(
             func.coalesce(func.avg(p.fraction).filter(p.role == "compute"), 0.0).label("fraction"),
@@ -209,7 +209,9 @@ def _records() -> Select[Any]:
 
 @cache
 def _one(*, scoped: bool) -> Select[Any]:
-    """The query that everyone who waits for a job asks over and over: built once, which is half its cost."""
+    """The query that every waiting request repeats; it is built once, because building it is half its
+    cost.
+    """
     query = _records().where(jobs.c.id == bindparam("known"))
     return query.where(jobs.c.workspace == bindparam("bound")) if scoped else query
 

@@ -1,4 +1,4 @@
-"""Workspaces and the keys to them; for the operator and for the check of a key, so unscoped."""
+"""Workspaces and their keys, for the operator and for authentication; not limited to one workspace."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from sqlalchemy.dialects.postgresql import insert
 from service.core.errors import NotFound
 from service.store.tables import api_keys, workspaces
 
-# A write for every request would cost more than the request's own work.
+# A write for every request would cost more than the request itself.
 _USED_AGAIN = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
 class KeyRecord:
-    """A key, but for its secret.
+    """A key without its secret.
 
     Attributes
     ----------
@@ -40,7 +40,9 @@ class KeyRecord:
 
 
 def any_key(conn: Connection) -> bool:
-    """Whether a key was ever made; revoked ones count, so that revoking the last opens nothing."""
+    """Whether a key was ever created; revoked keys count, so that revoking the last one does not open the
+    service.
+    """
     return bool(conn.scalar(select(exists(select(api_keys.c.id)))))
 
 
@@ -54,7 +56,7 @@ def add(
     scopes: Sequence[str],
     lasts: timedelta | None,
 ) -> KeyRecord:
-    """Keep a key, and make its workspace unless there is one of the name."""
+    """Store a key, and create its workspace if it does not exist."""
     conn.execute(insert(workspaces).values(name=workspace, created_at=func.now()).on_conflict_do_nothing())
     row = {
         "id": key_id,
@@ -79,30 +81,30 @@ def get(conn: Connection, key_id: str) -> KeyRecord:
     """
     found = find(conn, key_id)
     if found is None:
-        raise NotFound(f"There is no key {key_id!r}; `tastetest keys list` shows those there are.")
+        raise NotFound(f"There is no key {key_id!r}; `tastetest keys list` lists all keys.")
     return found
 
 
 def find(conn: Connection, key_id: str) -> KeyRecord | None:
-    """One key, if there is one of this id."""
+    """The key with this id, if there is one."""
     found = _records(conn, key_id)
     return found[0] if found else None
 
 
 def listed(conn: Connection, workspace: str | None) -> list[KeyRecord]:
-    """All keys, or those to one workspace, oldest first."""
+    """All keys, or those of one workspace, oldest first."""
     return [key for key in _records(conn) if workspace in (None, key.workspace)]
 
 
 def revoke(conn: Connection, key_id: str) -> KeyRecord:
-    """End a key for good; one that has ended stays as it is."""
+    """Revoke a key for good; does nothing if it is already revoked."""
     ended = update(api_keys).where(api_keys.c.id == key_id, api_keys.c.revoked_at.is_(None))
     conn.execute(ended.values(revoked_at=func.now()))
     return get(conn, key_id)
 
 
-def used(conn: Connection, key_id: str) -> None:
-    """Note that a key was used, at most once a minute."""
+def mark_used(conn: Connection, key_id: str) -> None:
+    """Record that a key was used, at most once a minute."""
     k = api_keys.c
     stale = or_(k.last_used_at.is_(None), k.last_used_at < func.now() - _USED_AGAIN)
     conn.execute(update(api_keys).where(k.id == key_id, stale).values(last_used_at=func.now()))

@@ -1,4 +1,4 @@
-"""Matrices: one row a model, revisions by the range of revisions a row is valid in."""
+"""Matrices: one row per model; each row is valid for a range of revisions."""
 
 from __future__ import annotations
 
@@ -61,13 +61,13 @@ def create(
     Parameters
     ----------
     origin : Origin, optional
-        Where the tool's own logs were read.
+        The tool's ids of the examples, if its own logs were read.
     accounts : sequence of AnswerCounts, optional
-        One a model, in the matrix's order.
+        One per model, in the matrix's order.
     """
     matrix_id = str(uuid7())
-    told: Sequence[AnswerCounts | None] = accounts or [None] * len(matrix.models)
-    rows = [row_encoding.pack(matrix, i, account) for i, account in enumerate(told)]
+    fields: Sequence[AnswerCounts | None] = accounts or [None] * len(matrix.models)
+    rows = [row_encoding.pack(matrix, i, account) for i, account in enumerate(fields)]
     header, bounds = row_encoding.header_sha256(matrix), row_encoding.bounds(matrix)
     about = {"origin": row_encoding.pack_origin(origin), **_header(matrix, header, bounds)}
     size = sum(len(value) for value in about.values() if isinstance(value, bytes))
@@ -97,7 +97,7 @@ def get(conn: Connection, matrix_id: str, revision: int | None = None) -> Matrix
             raise NotFound(f"There is no matrix {matrix_id!r}.")
         raise NotFound(
             f"Matrix {matrix_id} has no revision {revision}; the newest is {newest}."
-            " Old revisions that nothing refers to are not kept for ever."
+            " Old revisions that no job or selection uses are deleted after some time."
         )
     return _record(row)
 
@@ -147,7 +147,7 @@ def models(
 
 
 def known_models(conn: Connection, record: MatrixRecord, names: Sequence[str]) -> set[str]:
-    """Which of these models the revision has."""
+    """Those of these models that the revision has."""
     r = matrix_rows.c
     return set(conn.scalars(select(r.model).where(valid_at(record), r.model.in_(names))))
 
@@ -158,17 +158,17 @@ def examples(conn: Connection, matrix_id: str) -> tuple[str, ...]:
     packed = conn.scalar(select(matrices.c.examples).where(known, mine(conn, matrices)))
     if packed is None:
         raise NotFound(f"There is no matrix {matrix_id!r}.")
-    return tuple(orjson.loads(row_encoding.expand(packed)))
+    return tuple(orjson.loads(row_encoding.decompress(packed)))
 
 
 def origin(conn: Connection, matrix_id: str) -> Origin | None:
-    """What the tool that ran the matrix's examples calls them; None where no log told."""
+    """The ids that the tool that ran the examples uses for them; None if no log had any."""
     ours = matrices.c.id == cursors.known_id(matrix_id, "matrix"), mine(conn, matrices)
     return row_encoding.unpack_origin(conn.scalar(select(matrices.c.origin).where(*ours)))
 
 
 def stored_bytes(conn: Connection) -> int:
-    """What all matrices of the workspace take, with all their revisions."""
+    """Stored bytes of all matrices of the workspace, with all their revisions."""
     total = select(func.coalesce(func.sum(matrices.c.stored_bytes), 0)).where(mine(conn, matrices))
     return int(conn.scalar(total) or 0)
 
@@ -180,7 +180,7 @@ def subtask_codes(conn: Connection, matrix_id: str) -> NDArray[np.int32]:
 
 
 def outline(conn: Connection, matrix_id: str, revision: int | None = None) -> dict[str, Any]:
-    """What a plan needs to know of a revision, without its cells: the fields of the engine's Outline."""
+    """The data of a revision that a plan needs, without its cells: the fields of the engine's Outline."""
     record = get(conn, matrix_id, revision)
     ours = matrices.c.id == record.id, mine(conn, matrices)
     strata = _strata(conn.scalar(select(matrices.c.strata).where(*ours)))
@@ -188,7 +188,7 @@ def outline(conn: Connection, matrix_id: str, revision: int | None = None) -> di
     asked = select(r.model, r.missing, r.accuracy, r.valid_from).where(valid_at(record)).order_by(r.model)
     rows = conn.execute(asked).all()
     facts = model_facts.of(conn, record.id)
-    gone = row_encoding.missing_of(
+    absent = row_encoding.missing_of(
         [row.missing for row in rows if row.missing is not None], record.n_examples
     )
     return {
@@ -201,7 +201,7 @@ def outline(conn: Connection, matrix_id: str, revision: int | None = None) -> di
         "confidences": record.has_confidences,
         "embeddings": record.has_embeddings,
         "incomplete_models": tuple(row.model for row in rows if row.missing is not None),
-        "incomplete_examples": 0 if gone is None else int(gone.any(axis=0).sum()),
+        "incomplete_examples": 0 if absent is None else int(absent.any(axis=0).sum()),
         "accuracies": tuple(row.accuracy for row in rows),
         "arrived": tuple(row.valid_from for row in rows),
         "released": tuple(_day(facts.get(row.model)) for row in rows),
@@ -228,10 +228,10 @@ def load(
     header = conn.execute(select(matrices).where(*ours)).one()
     rows = _rows(conn, record, models)
     n = record.n_examples
-    vectors = None if header.embeddings is None else row_encoding.expand(header.embeddings)
+    vectors = None if header.embeddings is None else row_encoding.decompress(header.embeddings)
     return Matrix(
         models=tuple(row[0] for row in rows),
-        examples=tuple(orjson.loads(row_encoding.expand(header.examples))),
+        examples=tuple(orjson.loads(row_encoding.decompress(header.examples))),
         scores=row_encoding.scores_of([(row[1], row[2]) for row in rows], n),
         missing=row_encoding.missing_of([row[3] for row in rows], n),
         subtasks=tuple(header.subtasks),
@@ -249,20 +249,20 @@ def put_model(
     origin: Origin | None = None,
     account: AnswerCounts | None = None,
 ) -> tuple[MatrixRecord, bool]:
-    """Add or replace one model as a new revision; the other rows are not touched.
+    """Add or replace one model in a new revision; the other rows do not change.
 
     Parameters
     ----------
     row : Matrix
         One model on exactly the matrix's examples.
     origin : Origin, optional
-        Kept where the matrix has none yet.
+        Stored if the matrix has none yet.
     account : AnswerCounts, optional
 
     Returns
     -------
     record : MatrixRecord
-        The new revision; the current one when it already holds exactly this row.
+        The new revision; the current one if it already holds exactly this row.
     created : bool
         Whether the model is new to the matrix.
     """
@@ -278,20 +278,20 @@ def put_model(
     same_model = and_(*current, matrix_rows.c.model == packed.model)
     before = conn.scalar(select(matrix_rows.c.sha256).where(same_model))
     if before == packed.sha256:
-        told = dict(zip(_ACCOUNT, packed.account, strict=True))
-        conn.execute(update(matrix_rows).where(same_model).values(told))
+        fields = dict(zip(_ACCOUNT, packed.account, strict=True))
+        conn.execute(update(matrix_rows).where(same_model).values(fields))
         return get(conn, known), False
     revision = held.revision + 1
     conn.execute(update(matrix_rows).where(same_model).values(valid_to=revision))
     _add_rows(conn, known, revision, [packed])
     bounds = row_encoding.bounds(row)
     if before is None:
-        bounds = row_encoding.widen(bounds, row_encoding.unpack_bounds(held.bounds))
+        bounds = row_encoding.merge_bounds(bounds, row_encoding.unpack_bounds(held.bounds))
     else:
         bounds = _bounds(conn, known, revision, held.n_examples)
     changed = {
         "revision": revision,
-        "bounds": row_encoding.squeeze(bounds.tobytes()),
+        "bounds": row_encoding.compress(bounds.tobytes()),
         "stored_bytes": matrices.c.stored_bytes + packed.stored_bytes,
     }
     conn.execute(update(matrices).where(*ours).values(changed))
@@ -305,10 +305,10 @@ def delete(conn: Connection, matrix_id: str, *, cascade: bool = False) -> None:
     Raises
     ------
     Conflict
-        Jobs on it are unfinished, or selections stand on it and `cascade` is false.
+        Unfinished jobs use it, or selections were made from it and `cascade` is false.
     """
     known = cursors.known_id(matrix_id, "matrix")
-    # The lock shuts out submissions, whose foreign key shares it.
+    # The lock blocks submissions, whose foreign key needs a shared lock.
     ours = matrices.c.id == known, mine(conn, matrices)
     if conn.scalar(select(matrices.c.id).where(*ours).with_for_update()) is None:
         raise NotFound(f"There is no matrix {matrix_id!r}.")
@@ -316,15 +316,15 @@ def delete(conn: Connection, matrix_id: str, *, cascade: bool = False) -> None:
     unfinished = conn.scalars(select(jobs.c.id).where(of_matrix, jobs.c.status.in_(UNFINISHED))).all()
     if unfinished:
         raise Conflict(
-            f"{len(unfinished)} unfinished jobs use this matrix, the first is {unfinished[0]}."
-            " Cancel them or wait for their end, then delete it."
+            f"{len(unfinished)} unfinished jobs use this matrix; the first is {unfinished[0]}. Cancel them "
+            "or wait until they have ended, then delete the matrix."
         )
     from_matrix = and_(selections.c.matrix_id == known, mine(conn, selections))
     chosen = conn.scalar(select(func.count()).select_from(selections).where(from_matrix))
     if chosen and not cascade:
         raise Conflict(
-            f"{chosen} selections were chosen from this matrix."
-            " Delete them first, or delete it with cascade=true."
+            f"{chosen} selections were chosen from this matrix. Delete them first, or send cascade=true to "
+            "delete them too."
         )
     conn.execute(delete_from(selections).where(from_matrix))
     conn.execute(delete_from(jobs).where(of_matrix))
@@ -337,12 +337,12 @@ def _header(matrix: Matrix, header: bytes, bounds: NDArray[np.float64]) -> dict[
         "revision": 1,
         "created_at": func.now(),
         "n_examples": len(matrix.examples),
-        "examples": row_encoding.squeeze(orjson.dumps(matrix.examples)),
+        "examples": row_encoding.compress(orjson.dumps(matrix.examples)),
         "subtasks": list(matrix.subtasks),
-        "strata": row_encoding.squeeze(matrix.strata.astype("<i4").tobytes()),
-        "embeddings": None if vectors is None else row_encoding.squeeze(vectors.astype("<f4").tobytes()),
+        "strata": row_encoding.compress(matrix.strata.astype("<i4").tobytes()),
+        "embeddings": None if vectors is None else row_encoding.compress(vectors.astype("<f4").tobytes()),
         "header_sha256": header,
-        "bounds": row_encoding.squeeze(bounds.tobytes()),
+        "bounds": row_encoding.compress(bounds.tobytes()),
     }
 
 
@@ -386,7 +386,7 @@ def _add_revision(
 
 
 def _bounds(conn: Connection, matrix_id: str, revision: int, n: int) -> NDArray[np.float64]:
-    """Bounds over all current rows, read in batches so that memory stays that of a few rows."""
+    """Bounds over all current rows, read in batches to need memory for a few rows only."""
     found = row_encoding.unbounded(n)
     driver: Any = conn.connection.driver_connection
     query = 'SELECT "binary", scores, missing FROM matrix_rows WHERE matrix_id = %s AND valid_to IS NULL'
@@ -394,16 +394,16 @@ def _bounds(conn: Connection, matrix_id: str, revision: int, n: int) -> NDArray[
         cursor.itersize = 64
         cursor.execute(query, (matrix_id,))
         for binary, scores, missing in cursor:
-            values, gone = (
+            values, absent = (
                 row_encoding.scores_of([(binary, scores)], n),
                 row_encoding.missing_of([missing], n),
             )
-            found = row_encoding.widen(found, row_encoding.bounds_of(values, gone))
+            found = row_encoding.merge_bounds(found, row_encoding.bounds_of(values, absent))
     return found
 
 
 def _rows(conn: Connection, record: MatrixRecord, models: Sequence[str] | None) -> list[tuple[Any, ...]]:
-    """Packed rows in binary format: as text, bytea would travel and be parsed as hex."""
+    """Packed rows in binary format, because as text, bytea would be sent and parsed as hex."""
     driver: Any = conn.connection.driver_connection
     query = (
         'SELECT model, "binary", scores, missing, confidences FROM matrix_rows WHERE matrix_id = %s'
@@ -423,7 +423,7 @@ def _rows(conn: Connection, record: MatrixRecord, models: Sequence[str] | None) 
 def _records(revision: ColumnElement[int] | int) -> Select[Any]:
     m, r = matrices.c, matrix_revisions.c
     join = matrices.join(matrix_revisions, and_(r.matrix_id == m.id, r.revision == revision))
-    # Embeddings stay where they are; only whether there are any is asked.
+    # Embeddings are not read; only their presence is.
     return select(
         m.id, m.name, m.n_examples, m.subtasks, m.embeddings.isnot(None).label("has_embeddings"),
         r.revision, r.n_models, r.binary, r.missing_cells, r.constant_examples, r.has_confidences,
@@ -443,4 +443,4 @@ def valid_at(record: MatrixRecord) -> ColumnElement[bool]:
 
 
 def _strata(packed: bytes | None) -> NDArray[np.int32]:
-    return np.frombuffer(row_encoding.expand(packed or b""), "<i4").astype(np.int32)
+    return np.frombuffer(row_encoding.decompress(packed or b""), "<i4").astype(np.int32)

@@ -1,6 +1,7 @@
-"""The steps of a part's life, each one statement; `service.jobs.lifecycle` joins them into transactions.
+"""The steps of a part's life, each as one statement; `service.jobs.lifecycle` combines them into
+transactions.
 
-Lock order is always job, then part, so that no two of them can deadlock.
+Locks are always taken on the job first, then on the part, so that no two steps can deadlock.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _CLAIM = (
     matrix_revisions.c.content_hash, jobs.c.asked_by,
 )  # fmt: skip
 
-# In one round trip: the end of the job, and into the outbox what its workspace's webhooks are to be told.
+# In one round trip: end the job, and add messages for its workspace's webhooks to the outbox.
 _END = text("""
 WITH ended AS (
     UPDATE jobs SET status = :status, result = :result, selection_id = :selection_id,
@@ -46,7 +47,7 @@ Pulse = Literal["going", "cancelled", "overdue"]
 
 
 @dataclass(frozen=True, slots=True)
-class HeldJob:
+class LockedJob:
     """A job whose row this transaction has locked."""
 
     id: str
@@ -68,7 +69,7 @@ class PartKey:
 
 
 def claim(conn: Connection, job_id: str, index: int, *, worker: str, lease: timedelta) -> Claim | None:
-    """Take a queued part: one conditional UPDATE, so a second ring takes nothing."""
+    """Claim a queued part by one conditional UPDATE, so a second notification claims nothing."""
     ready = and_(_is(job_id, index), parts.c.status == "queued", parts.c.available_at <= func.now())
     held = (
         update(jobs)
@@ -82,7 +83,7 @@ def claim(conn: Connection, job_id: str, index: int, *, worker: str, lease: time
 
 
 def claim_assembly(conn: Connection, job_id: str, *, worker: str, lease: timedelta) -> Claim | None:
-    """Take the assembly at once, in the transaction that finished the last part."""
+    """Claim the assembly, in the transaction that finished the last part."""
     waiting = and_(parts.c.job_id == job_id, parts.c.role == "assemble", parts.c.status == "waiting")
     return _take(conn, waiting, worker, lease)
 
@@ -98,13 +99,13 @@ def open_next_stage(conn: Connection, job_id: str, stage: int) -> int | None:
 
 
 def unnotified(conn: Connection, job_id: str) -> Sequence[int]:
-    """Queued parts for which nobody has been rung; from now on they count as rung."""
+    """Queued parts without a notification so far; from now on they count as notified."""
     fresh = and_(parts.c.job_id == job_id, parts.c.status == "queued", parts.c.rung_at.is_(None))
     return conn.scalars(update(parts).where(fresh).values(rung_at=func.now()).returning(parts.c.index)).all()
 
 
-def beat(conn: Connection, part: Claim, *, fraction: float, lease: timedelta) -> Pulse | None:
-    """Renew the lease; how the job stands, or None when the part is no longer ours."""
+def renew_lease(conn: Connection, part: Claim, *, fraction: float, lease: timedelta) -> Pulse | None:
+    """Renew the lease; returns the job's state, or None if another worker owns the part."""
     late = jobs.c.deadline_at < func.now()
     pulse: Pulse | None = conn.scalar(
         update(parts)
@@ -115,29 +116,29 @@ def beat(conn: Connection, part: Claim, *, fraction: float, lease: timedelta) ->
     return pulse
 
 
-def hold_job(conn: Connection, job_id: str, *, wait: bool = True) -> HeldJob | None:
+def lock_job(conn: Connection, job_id: str, *, wait: bool = True) -> LockedJob | None:
     """Lock the job until the transaction ends; without `wait`, None too when somebody has locked it."""
     j = jobs.c
     columns = (j.id, j.status, j.parts_done, j.parts_total, j.cancel_requested, j.max_attempts)
     one = select(*columns).where(j.id == job_id, mine(conn, jobs))
     held = one.with_for_update(key_share=True, skip_locked=not wait)
     row = conn.execute(held).one_or_none()
-    return None if row is None else HeldJob(**row._mapping)
+    return None if row is None else LockedJob(**row._mapping)
 
 
-def leave(conn: Connection, part: Claim | PartKey, **values: object) -> bool:
-    """End this attempt, setting the part's columns; False when the part is no longer ours."""
+def end_attempt(conn: Connection, part: Claim | PartKey, **values: object) -> bool:
+    """End this attempt and set the part's columns; False if another worker owns the part."""
     ended = update(parts).where(_held_by(part)).values(lease_until=None, **values)
     return conn.execute(ended).rowcount == 1
 
 
 def failures(conn: Connection, part: Claim | PartKey) -> int | None:
-    """How often the part failed before this attempt; None when the part is no longer ours."""
+    """How often the part failed before this attempt; None if another worker owns the part."""
     return conn.scalar(select(parts.c.failures).where(_held_by(part)))
 
 
 def count_done(conn: Connection, job_id: str) -> bool:
-    """One more part is done; whether it was the last."""
+    """Count one more finished part; returns whether it was the last."""
     row = conn.execute(
         update(jobs)
         .where(jobs.c.id == job_id)
@@ -167,32 +168,34 @@ def results_so_far(conn: Connection, job_id: str) -> list[tuple[Mapping[str, Any
 
 
 def running(conn: Connection, job_id: str) -> bool:
-    """Whether somebody works on a part of this job."""
+    """Whether a worker computes a part of this job."""
     return bool(conn.scalar(select(exists().where(parts.c.job_id == job_id, parts.c.status == "running"))))
 
 
 def cancel_open(conn: Connection, job_id: str, *, also_running: bool) -> None:
-    """Cancel the parts nobody has begun, and those running too when asked: their workers are fenced out."""
+    """Cancel the parts that are not running and, with `also_running`, the others; their workers cannot write
+    then.
+    """
     open_ = ["waiting", "queued", "running"] if also_running else ["waiting", "queued"]
     mine = and_(parts.c.job_id == job_id, parts.c.status.in_(open_))
     conn.execute(update(parts).where(mine).values(status="cancelled", lease_until=None))
 
 
 def set_job(conn: Connection, job_id: str, **values: object) -> None:
-    """Set columns of a job this transaction holds."""
+    """Set columns of a job that this transaction has locked."""
     conn.execute(update(jobs).where(jobs.c.id == job_id, mine(conn, jobs)).values(**values))
 
 
 def end_job(
     conn: Connection,
-    job: HeldJob,
+    job: LockedJob,
     status: str,
     *,
     result: bytes | None = None,
     error: Mapping[str, Any] | None = None,
     selection_id: str | None = None,
 ) -> None:
-    """Give the job its final status and tell of it; the parts' own results have served and go."""
+    """Give the job its final status, queue messages to webhooks, and delete the results of its parts."""
     problem = None if error is None else orjson.dumps(dict(error)).decode()
     end = {
         "job_id": job.id,
@@ -209,7 +212,7 @@ def end_job(
 
 
 def lost(conn: Connection, limit: int) -> list[PartKey]:
-    """Running parts whose lease ran out."""
+    """Running parts whose lease has run out."""
     p = parts.c
     dead = select(p.job_id, p.index, p.attempt, p.worker).where(
         p.status == "running", p.lease_until < func.now()
@@ -224,7 +227,7 @@ def overdue(conn: Connection, limit: int) -> list[str]:
 
 
 def ready(conn: Connection) -> tuple[int, int]:
-    """How many parts could be taken now: those nobody was rung for, and those somebody was."""
+    """How many parts are ready to be claimed: those without a notification, and those with one."""
     p = parts.c
     rung = func.count(p.rung_at)
     row = conn.execute(
@@ -234,7 +237,7 @@ def ready(conn: Connection) -> tuple[int, int]:
 
 
 def missed_notifications(conn: Connection, *, older: timedelta, limit: int) -> list[tuple[str, int]]:
-    """Ready parts for which nobody was rung, then those rung longest ago; they count as rung now."""
+    """Ready parts without a notification, then those notified longest ago; they count as notified now."""
     p = parts.c
     stale = (
         select(p.job_id, p.index)

@@ -1,4 +1,4 @@
-"""What the store hands out: frozen rows, with no tie to the database they came from."""
+"""The records that the store returns: frozen, and independent of the database session."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class MatrixRecord:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What the tool that ran a matrix's examples calls them.
+    """The ids that the tool that ran a matrix's examples uses for them.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class Origin:
     tasks, ids : tuple of str, length N
         The tool's task and its own id of each example, in the matrix's order.
     hashes : tuple of str or None, length N, optional
-        Content hash of each example where the log had one.
+        Content hash of each example, None where the log had none.
     """
 
     tool: str
@@ -66,20 +66,20 @@ class Origin:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AnswerCounts:
-    """What a model's log says beside its scores.
+    """What a model's log says in addition to its scores.
 
     Attributes
     ----------
     errored, unscored, not_run : int
-        Examples without a score of the log, by what became of them.
+        Number of examples without a score, by the reason.
     answers : int
-        Answers the scores are means of.
+        Number of answers that the scores are means of.
     reported : float, optional
-        The mean by the tool's own account.
+        The mean that the log reports.
     states : ndarray of uint8, shape (N,), optional
         0 scored, 1 errored, 2 unscored, 3 not run; None when all are scored.
     repeats : ndarray of uint16, shape (N,), optional
-        Answers in each score; None when one each.
+        Number of answers in each score; None when it is 1 for each.
     """
 
     errored: int
@@ -107,9 +107,9 @@ class ModelRecord:
     Attributes
     ----------
     accuracy : float, optional
-        Over its scored examples; None without any.
+        Mean over its scored examples; None if it has none.
     revision : int
-        The one it came with.
+        The revision that added this row.
     errored, unscored, not_run, answers, reported : optional
         As in `AnswerCounts`; None in rows of earlier releases.
     facts : ModelFacts
@@ -135,11 +135,11 @@ class CellRecord:
     Attributes
     ----------
     score : float, optional
-        None where there is none.
+        None if missing.
     state : str
-        "missing" where nobody said why there is no score.
+        "missing" if the reason is unknown.
     answers : int, optional
-        How many the score is the mean of; None in rows of earlier releases.
+        How many answers the score is the mean of; None in rows of earlier releases.
     """
 
     example: str
@@ -155,13 +155,13 @@ class JobRecord:
     Attributes
     ----------
     progress : float
-        Share of the work done, parts in work included.
+        Share of the work that is done, including running parts.
     attempt : int
-        The most attempts any part has had.
+        The highest number of attempts of any part.
     place : int, optional
-        Place in line while queued; 1 is next.
+        Place in the queue; 1 is next.
     seconds_left : float, optional
-        Estimate while running, from the pace so far.
+        Estimate while running, from the speed so far.
     error : mapping, optional
         A problem: type, title, status, detail.
     """
@@ -192,7 +192,7 @@ class JobRecord:
 
 @dataclass(frozen=True, slots=True)
 class SelectionRecord:
-    """A chosen subset: immutable, its id derived from the request that made it.
+    """A chosen subset: immutable, with an id that is derived from the request that made it.
 
     `body` is the result of the select job: settings, matrix, examples with weights, estimator.
     """
@@ -211,7 +211,7 @@ class SelectionRecord:
 class Claim:
     """One attempt at one part: the right to write its result until the lease runs out.
 
-    `spec` is what the part computes; None for the assembly of the others' results. A part of a later
+    `spec` is the input of the part; None for the assembly of the other parts' results. A part of a later
     `stage` computes from the results of the earlier ones.
     """
 
@@ -233,7 +233,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class WebhookRecord:
-    """An address that is told of the end of jobs; its secret stays in the store.
+    """An address that receives a message when a job ends; its secret stays in the store.
 
     Attributes
     ----------
@@ -252,7 +252,7 @@ class WebhookRecord:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryRecord:
-    """A message to one address, and how it fared."""
+    """A message to one address, and its outcome."""
 
     id: str
     job_id: str
@@ -265,7 +265,7 @@ class DeliveryRecord:
 
 @dataclass(frozen=True, slots=True)
 class DueDelivery:
-    """A message to send now, signed with `secret` and, while it is being replaced, `previous_secret` too.
+    """A message to send now, signed with `secret` and, after a replacement, also with `previous_secret`.
 
     `now` is the time of the signature, by the database's clock.
     """

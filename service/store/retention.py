@@ -17,7 +17,7 @@ DELETE FROM jobs WHERE id IN (
     FOR UPDATE SKIP LOCKED)
 """
 
-# Answers stored on a selection refer to it. The jobs that made it go as well: found again by their
+# A selection with stored answers stays. The jobs that made it go as well: found again by their
 # request, they would lead nowhere.
 _SELECTIONS = """
 WITH gone AS (
@@ -47,7 +47,7 @@ DELETE FROM deliveries WHERE id IN (
     LIMIT :batch FOR UPDATE SKIP LOCKED)
 """
 
-# The newest revision always stays; an old one while a job or a selection was made from it.
+# The newest revision always stays; an old one stays while a job or a selection made from it exists.
 _REVISIONS = """
 DELETE FROM matrix_revisions WHERE (matrix_id, revision) IN (
     SELECT v.matrix_id, v.revision FROM matrix_revisions v JOIN matrices m ON m.id = v.matrix_id
@@ -88,7 +88,7 @@ Step = Callable[[Connection], dict[str, int]]
 
 @dataclass(frozen=True, slots=True)
 class RetentionAges:
-    """How old what may become; None keeps it for ever."""
+    """Maximum ages of rows, by kind; None keeps them forever."""
 
     jobs: timedelta | None
     selections: timedelta | None

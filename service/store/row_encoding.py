@@ -1,7 +1,7 @@
-"""One model's row as bytes and back: bits for 0/1 scores, zstd for graded ones; and its hash.
+"""Encodes one model's row as bytes: bits for 0/1 scores, zstd for graded scores; and hashes it.
 
-Bits do not shrink further (2–3 %), floats do (5–12×); so only floats are compressed.
-Hashes are taken before compression: they name the content, not the encoding.
+Compression would save only 2–3 % of the bits but makes floats 5–12 times smaller, so only floats are
+compressed. Hashes are taken before compression: they identify the content, not the encoding.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LEVEL = 3
 
 @dataclass(frozen=True, slots=True)
 class PackedRow:
-    """A row as `matrix_rows` keeps it."""
+    """A row as stored in `matrix_rows`."""
 
     model: str
     binary: bool
@@ -37,29 +37,29 @@ class PackedRow:
 
     @property
     def stored_bytes(self) -> int:
-        """What the row takes, but for some bytes of every row."""
-        kept = (self.scores, self.missing, self.confidences, *self.account)
-        return sum(len(value) for value in kept if isinstance(value, bytes))
+        """Stored size of the row, without a constant overhead."""
+        stored = (self.scores, self.missing, self.confidences, *self.account)
+        return sum(len(value) for value in stored if isinstance(value, bytes))
 
 
 def pack(matrix: Matrix, i: int, account: AnswerCounts | None = None) -> PackedRow:
-    """Row i of the matrix, with its encoding chosen by its own scores."""
+    """Encode row i of the matrix; its own scores decide the encoding."""
     values = matrix.scores[i]
-    gone = None if matrix.missing is None or not matrix.missing[i].any() else matrix.missing[i]
+    missing = None if matrix.missing is None or not matrix.missing[i].any() else matrix.missing[i]
     sure = None if matrix.confidences is None else np.ascontiguousarray(matrix.confidences[i], "<f4")
     binary = matrix.binary or bool(np.isin(values, (0.0, 1.0)).all())
     raw = np.packbits(values != 0).tobytes() if binary else values.astype("<f8").tobytes()
-    mask = None if gone is None else np.packbits(gone).tobytes()
-    scored = len(values) - (0 if gone is None else int(gone.sum()))
+    mask = None if missing is None else np.packbits(missing).tobytes()
+    scored = len(values) - (0 if missing is None else int(missing.sum()))
     return PackedRow(
         model=matrix.models[i],
         binary=binary,
         scored=scored,
         accuracy=float(values.sum(dtype=np.float64)) / scored if scored else None,
         sha256=_digest(b"bits" if binary else b"f8", raw, mask, None if sure is None else sure.tobytes()),
-        scores=raw if binary else squeeze(raw),
+        scores=raw if binary else compress(raw),
         missing=mask,
-        confidences=None if sure is None else squeeze(sure.tobytes()),
+        confidences=None if sure is None else compress(sure.tobytes()),
         account=(None,) * 7 if account is None else _account(account),
     )
 
@@ -72,35 +72,35 @@ def _account(account: AnswerCounts) -> tuple[int | float | bytes | None, ...]:
         account.not_run,
         account.answers,
         account.reported,
-        None if states is None else squeeze(states.tobytes()),
-        None if repeats is None else squeeze(repeats.astype("<u2").tobytes()),
+        None if states is None else compress(states.tobytes()),
+        None if repeats is None else compress(repeats.astype("<u2").tobytes()),
     )
 
 
 def pack_origin(origin: Origin | None) -> bytes | None:
-    """Tasks by number, since few tasks have all examples."""
+    """Encode an origin; tasks are numbered, because there are few of them."""
     if origin is None:
         return None
     tasks = list(dict.fromkeys(origin.tasks))
     number = {task: at for at, task in enumerate(tasks)}
-    told = {
+    fields = {
         "tool": origin.tool,
         "tasks": tasks,
         "of": [number[task] for task in origin.tasks],
         "ids": origin.ids,
         "hashes": origin.hashes,
     }
-    return squeeze(orjson.dumps(told))
+    return compress(orjson.dumps(fields))
 
 
 def unpack_origin(packed: bytes | None) -> Origin | None:
     """Undo `pack_origin`."""
     if packed is None:
         return None
-    told = orjson.loads(expand(packed))
-    hashes = told["hashes"]
-    tasks = tuple(told["tasks"][at] for at in told["of"])
-    return Origin(told["tool"], tasks, tuple(told["ids"]), None if hashes is None else tuple(hashes))
+    fields = orjson.loads(decompress(packed))
+    hashes = fields["hashes"]
+    tasks = tuple(fields["tasks"][at] for at in fields["of"])
+    return Origin(fields["tool"], tasks, tuple(fields["ids"]), None if hashes is None else tuple(hashes))
 
 
 def scores_of(rows: Sequence[tuple[bool, bytes]], n: int) -> Scores:
@@ -109,7 +109,7 @@ def scores_of(rows: Sequence[tuple[bool, bytes]], n: int) -> Scores:
         return bits(b"".join(packed for _, packed in rows), len(rows), n)
     values = np.empty((len(rows), n))
     for i, (binary, packed) in enumerate(rows):
-        values[i] = bits(packed, 1, n)[0] if binary else np.frombuffer(expand(packed), "<f8")
+        values[i] = bits(packed, 1, n)[0] if binary else np.frombuffer(decompress(packed), "<f8")
     return values
 
 
@@ -117,23 +117,23 @@ def missing_of(rows: Sequence[bytes | None], n: int) -> NDArray[np.bool_] | None
     """Missing cells, shape (len(rows), n); None when no row has any."""
     if all(mask is None for mask in rows):
         return None
-    gone = np.zeros((len(rows), n), dtype=bool)
+    missing = np.zeros((len(rows), n), dtype=bool)
     for i, mask in enumerate(rows):
         if mask is not None:
-            gone[i] = bits(mask, 1, n)[0]
-    return gone
+            missing[i] = bits(mask, 1, n)[0]
+    return missing
 
 
 def confidences_of(rows: Sequence[bytes | None], n: int) -> NDArray[np.float32] | None:
     """Confidences, shape (len(rows), n); None unless every row has them."""
     if not rows or any(packed is None for packed in rows):
         return None
-    joined = b"".join(expand(packed) for packed in rows if packed is not None)
+    joined = b"".join(decompress(packed) for packed in rows if packed is not None)
     return np.frombuffer(joined, "<f4").astype(np.float32).reshape(len(rows), n)
 
 
 def header_sha256(matrix: Matrix) -> bytes:
-    """Hash of what all rows share: example ids, subtasks, embeddings."""
+    """Hash of the data shared by all rows: example ids, subtasks, embeddings."""
     vectors = matrix.embeddings
     return _digest(
         orjson.dumps(matrix.examples),
@@ -144,7 +144,7 @@ def header_sha256(matrix: Matrix) -> bytes:
 
 
 def content_hash(header: bytes, rows: Sequence[tuple[str, bytes]]) -> str:
-    """Hash of a whole revision from its header's and its rows', ordered by model."""
+    """Hash of a whole revision, from the hashes of its header and of its rows, ordered by model."""
     digest = hashlib.sha256(header)
     for model, row in rows:
         name = model.encode()
@@ -152,18 +152,18 @@ def content_hash(header: bytes, rows: Sequence[tuple[str, bytes]]) -> str:
     return digest.hexdigest()
 
 
-def squeeze(raw: bytes) -> bytes:
-    """zstd, with the size in the frame."""
+def compress(raw: bytes) -> bytes:
+    """Compress with zstd, with the size in the frame."""
     return zstandard.ZstdCompressor(level=LEVEL).compress(raw)
 
 
-def expand(packed: bytes) -> bytes:
+def decompress(packed: bytes) -> bytes:
     """Undo `squeeze`; for bytes this service wrote."""
     return zstandard.ZstdDecompressor().decompress(packed)
 
 
 def bits(packed: bytes, rows: int, n: int) -> NDArray[np.uint8]:
-    """Unpack rows of n bits each, every row starting on a byte."""
+    """Unpack rows of n bits each; every row starts on a byte."""
     return np.unpackbits(np.frombuffer(packed, np.uint8).reshape(rows, -1), axis=1, count=n)
 
 
@@ -173,7 +173,7 @@ def bounds(matrix: Matrix) -> NDArray[np.float64]:
 
 
 def bounds_of(scores: Scores, missing: NDArray[np.bool_] | None) -> NDArray[np.float64]:
-    """`bounds` of bare scores, shape (M, N)."""
+    """`bounds` of an array of scores, shape (M, N)."""
     if missing is None:
         return np.stack([scores.min(axis=0), scores.max(axis=0)]).astype(np.float64)
     low = np.where(missing, np.inf, scores).min(axis=0)
@@ -181,8 +181,8 @@ def bounds_of(scores: Scores, missing: NDArray[np.bool_] | None) -> NDArray[np.f
     return np.stack([low, high])
 
 
-def widen(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Bounds over the models of both."""
+def merge_bounds(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Bounds over the models of both arguments."""
     return np.stack([np.minimum(one[0], other[0]), np.maximum(one[1], other[1])])
 
 
@@ -192,8 +192,8 @@ def unbounded(n: int) -> NDArray[np.float64]:
 
 
 def unpack_bounds(packed: bytes) -> NDArray[np.float64]:
-    """Bounds as `matrices` keeps them, shape (2, N)."""
-    return np.frombuffer(expand(packed), "<f8").reshape(2, -1)
+    """Decode bounds as stored in `matrices`, shape (2, N)."""
+    return np.frombuffer(decompress(packed), "<f8").reshape(2, -1)
 
 
 def _digest(*fields: bytes | None) -> bytes:

@@ -36,7 +36,9 @@ def add(
     body: Mapping[str, Any],
     content_hash: str,
 ) -> None:
-    """Keep a selection where its matrix is; one under this id has the same content and stays."""
+    """Store a selection in its matrix's workspace; an existing one with this id has the same content and
+    stays.
+    """
     home = select(matrices.c.workspace).where(matrices.c.id == matrix_id, mine(conn, matrices))
     row = {
         "id": selection_id,

@@ -62,7 +62,7 @@ workspaces = Table(
 
 
 def _workspace(*, primary_key: bool = False) -> Column[str]:
-    """Whose a root row is; servers of releases that know no workspaces write for the default one."""
+    """The workspace of a root row; releases without workspaces write to the default one."""
     return Column(
         "workspace",
         Text,
@@ -101,9 +101,9 @@ matrices = Table(
     Column("strata", LargeBinary, nullable=False),
     Column("embeddings", LargeBinary),
     Column("header_sha256", LargeBinary, nullable=False),
-    # Lowest and highest score of each example, so that one more model costs one row, not a pass over all.
+    # Lowest and highest score of each example, so that adding a model does not need to read all rows.
     Column("bounds", LargeBinary, nullable=False),
-    # What the tool that ran the examples calls them; no part of the content, and so of no hash.
+    # The tool's own ids of the examples; not part of the content, so not part of the hash.
     Column("origin", LargeBinary),
     _workspace(),
     Column("stored_bytes", BigInteger, nullable=False, server_default="0"),
@@ -139,7 +139,7 @@ matrix_rows = Table(
     Column("scores", LargeBinary, nullable=False),
     Column("missing", LargeBinary),
     Column("confidences", LargeBinary),
-    # What the log says beside the scores; no part of the content. Null in rows of earlier releases.
+    # What the log says in addition to the scores; not part of the content. Null in rows of earlier releases.
     Column("errored", Integer),
     Column("unscored", Integer),
     Column("not_run", Integer),
@@ -189,7 +189,7 @@ jobs = Table(
     Column("part_seconds", Double, nullable=False, server_default="1"),
     # What a select job chose; rows of earlier releases get it from their result (see retention).
     Column("selection_id", Id),
-    # Headers of the request: its id, and its place in a trace.
+    # Headers of the request: its id and its trace context.
     Column("asked_by", JSONB(none_as_null=True)),
     _workspace(),
     ForeignKeyConstraint(

@@ -1,4 +1,4 @@
-"""Addresses to tell of a job's end, and the outbox; `parts.end_job` fills it."""
+"""Addresses that receive a message when a job ends, and the outbox, which `parts.end_job` fills."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Rest:
 
 
 def add(conn: Connection, *, url: str, secret: str) -> WebhookRecord:
-    """Keep an address."""
+    """Store an address."""
     webhook_id = str(uuid7())
     values = {"id": webhook_id, "url": url, "secret": secret, "workspace": owner(conn)}
     conn.execute(insert(webhooks).values(created_at=func.now(), **values))
@@ -100,13 +100,13 @@ def page(conn: Connection, cursor: str | None, limit: int) -> Page[WebhookRecord
 
 
 def delete(conn: Connection, webhook_id: str) -> None:
-    """Forget an address, with what was still to be told it."""
+    """Delete an address and its undelivered messages."""
     known = get(conn, webhook_id).id
     conn.execute(delete_from(webhooks).where(webhooks.c.id == known, mine(conn, webhooks)))
 
 
 def rotate(conn: Connection, webhook_id: str, *, secret: str, overlap: timedelta) -> None:
-    """A new secret; for a while messages are signed with the old one too."""
+    """Replace the secret; for a while, messages are also signed with the old one."""
     known = get(conn, webhook_id).id
     conn.execute(
         update(webhooks)
@@ -213,8 +213,8 @@ def settle(
         conn.execute(update(deliveries).where(waiting).values(available_at=text("'infinity'")))
 
 
-def told(conn: Connection, webhook_id: str, limit: int) -> list[DeliveryRecord]:
-    """What was last told, or tried to, newest first."""
+def recent_deliveries(conn: Connection, webhook_id: str, limit: int) -> list[DeliveryRecord]:
+    """The latest messages, delivered or not, newest first."""
     known = get(conn, webhook_id).id
     d = deliveries.c
     query = select(*_RECORD).where(d.webhook_id == known).order_by(d.created_at.desc(), d.id).limit(limit)

@@ -10,7 +10,7 @@ import pytest
 import sqlalchemy as sa
 
 import migrations
-from service.cli.serve import check_reach
+from service.cli.serve import check_exposure
 from service.core.settings import Settings
 from service.store import keys as stored
 from tests.api.conftest import answering
@@ -129,19 +129,19 @@ def test_a_public_address_needs_a_key_first(settings: Settings, empty_postgres_u
         conn.execute(sa.text("DROP SCHEMA public CASCADE; CREATE SCHEMA public"))
     for _ in range(2):
         for host in ("127.0.0.1", "localhost", "::1"):
-            assert check_reach(host, auto)
+            assert check_exposure(host, auto)
         for host in ("0.0.0.0", "::", "192.0.2.1", "a-name"):
             with pytest.raises(click.ClickException, match="tastetest keys create NAME"):
-                check_reach(host, auto)
+                check_exposure(host, auto)
         migrations.upgrade(empty_postgres_url)
-    assert not check_reach("0.0.0.0", auto.model_copy(update={"auth": "required"}))
+    assert not check_exposure("0.0.0.0", auto.model_copy(update={"auth": "required"}))
     make(engine)
     engine.dispose()
-    assert not check_reach("0.0.0.0", auto)
+    assert not check_exposure("0.0.0.0", auto)
 
 
 def test_without_a_database_a_public_address_is_refused_for_that(settings: Settings) -> None:
     away = settings.model_copy(update={"auth": "auto", "database_url": "postgresql://127.0.0.1:9/x"})
-    assert check_reach("127.0.0.1", away)
+    assert check_exposure("127.0.0.1", away)
     with pytest.raises(click.ClickException, match="database does not answer"):
-        check_reach("0.0.0.0", away)
+        check_exposure("0.0.0.0", away)

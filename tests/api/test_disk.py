@@ -10,7 +10,7 @@ import httpx
 import pytest
 import sqlalchemy as sa
 
-from service.core.settings import MEBI, Settings
+from service.core.settings import MEBIBYTE, Settings
 from tests.api.conftest import answering
 from tests.api.doors import TINY
 from tests.api.test_http import problem
@@ -20,7 +20,7 @@ def test_a_full_disk_is_said_before_postgres_stops(
     settings: Settings, tmp_path: Path, api: httpx.Client
 ) -> None:
     matrix = api.post("/matrices", json=TINY).json()["id"]
-    free = shutil.disk_usage(tmp_path).free // MEBI
+    free = shutil.disk_usage(tmp_path).free // MEBIBYTE
     levels = {"ok": free // 100, "low": free // 2, "full": 2 * free}
     assert api.get("/readyz").json()["disk"] == "unknown"
     for disk, least in levels.items():

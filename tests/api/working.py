@@ -22,7 +22,7 @@ class Worker:
             notifier=WorkerNotifier(settings.redis_url),
             settings=settings,
             worker="test",
-            leaving=lambda: False,
+            shutting_down=lambda: False,
         )
 
     def finish(self, job_id: str) -> None:

@@ -82,7 +82,7 @@ def main() -> None:
             _good(api, Worker(engine, settings))
             _refused(api)
         engine.dispose()
-    for problem in (problems.crashed({}), *(problems.render({}, made) for made in _elsewhere())):
+    for problem in (problems.crash_response({}), *(problems.render({}, made) for made in _elsewhere())):
         told = json.loads(problem.body) | {"request_id": recorder.problems["404"]["request_id"]}
         recorder.problems[str(problem.status_code)] = told
     recorded = {"answers": recorder.answers, "problems": recorder.problems}

@@ -74,7 +74,7 @@ def test_a_worker_asked_to_stop_finishes_what_ends_in_time(rig: Rig, tmp_path: P
 def test_a_cancelled_part_gives_its_worker_back_within_five_seconds(rig: Rig) -> None:
     """In the middle of one call into LAPACK, with the default times; the job says so as fast."""
     own = Settings()
-    times = {"LEASE": own.lease_seconds, "STOP": own.stop_seconds, "BEAT": own.beat_seconds}
+    times = {"LEASE": own.lease_seconds, "STOP": own.stop_seconds, "LEASE_RENEWAL": own.lease_renewal_seconds}
     rig.worker(**{f"TASTETEST_{name}_SECONDS": str(seconds) for name, seconds in times.items()})
     matrix = rig.matrix()
     job = rig.submit(matrix, [{"grief": "lapack"}])

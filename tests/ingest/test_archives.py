@@ -52,7 +52,7 @@ def test_all_ways_to_pack(data: bytes) -> None:
 
 def test_several_files_sent_together() -> None:
     assert load_all({"a.csv": A, "b.csv.gz": gzip.compress(B.encode())}).matrix.models == ("a", "b")
-    refused_all({"x/a.csv": A, "./x//a.csv": A}, "two files are called 'x/a.csv'")
+    refused_all({"x/a.csv": A, "./x//a.csv": A}, "two files have the name 'x/a.csv'")
 
 
 def test_what_systems_leave_in_archives_is_ignored() -> None:
@@ -64,7 +64,7 @@ def test_what_systems_leave_in_archives_is_ignored() -> None:
 
 def test_unknown_files_are_named() -> None:
     upload = load(zipped({"a.csv": A, "picture.png": b"\x89PNG\r\n\x1a\n\0\1\2,"}))
-    assert warned(upload, "left out, in no format read here: 'picture.png'")
+    assert warned(upload, "ignored because the format is not recognised: 'picture.png'")
 
 
 def test_formats_do_not_mix_unless_forced() -> None:
@@ -82,7 +82,7 @@ def test_what_else_a_tool_writes_is_left_out() -> None:
     }
     upload = load(zipped(files))
     assert upload.matrix.models == ("m",)
-    assert warned(upload, "left out, in no format read here: 'm/config.json', 'm/notes.csv'")
+    assert warned(upload, "ignored because the format is not recognised: 'm/config.json', 'm/notes.csv'")
 
 
 def test_several_archives_keep_their_files_apart() -> None:
@@ -129,7 +129,7 @@ def test_a_name_twice() -> None:
 
 def test_empty_archives() -> None:
     refused(zipped({}), "holds no files")
-    refused(tarred({}), "no format")
+    refused(tarred({}), "not one that this service reads")
 
 
 SMALL = Limits(bytes=1_000_000, files=20)
@@ -187,10 +187,10 @@ def test_encrypted_and_corrupt_members() -> None:
     data = bytearray(zipped({"a.csv": A}))
     for at in (data.find(b"PK\x03\x04") + 6, data.find(b"PK\x01\x02") + 8):
         data[at] |= 1
-    refused(bytes(data), "a.csv", "broken")
+    refused(bytes(data), "a.csv", "cannot be decompressed")
     data = bytearray(zipped({"a.csv": A * 50}))
     data[50:60] = b"\xff" * 10
-    refused(bytes(data), "broken")
+    refused(bytes(data), "cannot be decompressed")
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, zstd])

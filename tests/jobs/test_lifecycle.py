@@ -128,24 +128,24 @@ def test_what_a_job_leaves_is_kept_with_its_result(conn: Connection) -> None:
 def test_a_beat_renews_the_lease_and_tells_of_cancellation(conn: Connection) -> None:
     job = new_job(conn)
     part = claim(conn, job, 0)
-    assert parts.beat(conn, part, fraction=0.5, lease=timedelta(seconds=90)) == "going"
+    assert parts.renew_lease(conn, part, fraction=0.5, lease=timedelta(seconds=90)) == "going"
     row = part_row(conn, job, 0)
     assert (row.fraction, row.lease_until - conn.scalar(text("SELECT now()"))) == (0.5, timedelta(seconds=90))
     assert jobs.get(conn, job.id).progress == 0.25
     # Progress does not go back.
-    parts.beat(conn, part, fraction=0.25, lease=TERMS.lease)
+    parts.renew_lease(conn, part, fraction=0.25, lease=TERMS.lease)
     assert part_row(conn, job, 0).fraction == 0.5
     lifecycle.cancel(conn, job.id)
-    assert parts.beat(conn, part, fraction=0.75, lease=TERMS.lease) == "cancelled"
+    assert parts.renew_lease(conn, part, fraction=0.75, lease=TERMS.lease) == "cancelled"
 
 
 def test_a_beat_tells_that_the_deadline_has_passed(conn: Connection) -> None:
     job = new_job(conn)
     part = claim(conn, job, 0)
     conn.execute(text("UPDATE jobs SET deadline_at = now() - interval '1 second'"))
-    assert parts.beat(conn, part, fraction=0.5, lease=TERMS.lease) == "overdue"
+    assert parts.renew_lease(conn, part, fraction=0.5, lease=TERMS.lease) == "overdue"
     lifecycle.expire(conn, job.id)
-    assert parts.beat(conn, part, fraction=0.5, lease=TERMS.lease) is None
+    assert parts.renew_lease(conn, part, fraction=0.5, lease=TERMS.lease) is None
 
 
 def test_who_lost_the_lease_writes_nothing(conn: Connection) -> None:
@@ -155,7 +155,7 @@ def test_who_lost_the_lease_writes_nothing(conn: Connection) -> None:
     assert status(conn, job) == "queued"
     fresh = claim(conn, job, 0)
     assert fresh.attempt == 2
-    assert parts.beat(conn, stale, fraction=0.5, lease=TERMS.lease) is None
+    assert parts.renew_lease(conn, stale, fraction=0.5, lease=TERMS.lease) is None
     for step in (
         lambda: finish(conn, stale),
         lambda: lifecycle.fail(conn, stale, {"detail": "x"}),
@@ -202,7 +202,7 @@ def test_queued_jobs_know_their_place_and_running_ones_the_time_left(conn: Conne
     part = claim(conn, first, 0)
     assert [jobs.get(conn, job.id).place for job in (first, second, third)] == [None, 1, 2]
     assert jobs.get(conn, first.id).seconds_left is None, "no sign of progress yet"
-    parts.beat(conn, part, fraction=0.5, lease=TERMS.lease)
+    parts.renew_lease(conn, part, fraction=0.5, lease=TERMS.lease)
     conn.execute(text("ALTER TABLE jobs DISABLE TRIGGER guard"))
     conn.execute(text("UPDATE jobs SET started_at = now() - interval '10 seconds' WHERE status = 'running'"))
     # A quarter of the work in 10 seconds.

@@ -127,7 +127,7 @@ class Life(RuleBasedStateMachine):
     def beat(self, part: Claim, fraction: float) -> None:
         with self.engine.begin() as conn:
             held = self._held(conn, part)
-            pulse = parts.beat(conn, part, fraction=fraction, lease=TERMS.lease)
+            pulse = parts.renew_lease(conn, part, fraction=fraction, lease=TERMS.lease)
             assert (pulse is None) != held
             if pulse is not None:
                 assert (pulse == "cancelled") == jobs.get(conn, part.job_id).cancel_requested

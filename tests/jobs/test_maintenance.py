@@ -22,7 +22,7 @@ from service.store import jobs, maintenance_state, matrices, retention
 from service.store.records import MatrixRecord
 from tests.jobs.test_reconcile import notifier as notifier
 
-ALWAYS = Settings(sweep_seconds=1e-6, check_seconds=1e-6)
+ALWAYS = Settings(delete_expired_seconds=1e-6, check_seconds=1e-6)
 
 
 @pytest.fixture(autouse=True)
@@ -111,7 +111,7 @@ def test_a_sweep_that_runs_out_of_time_is_due_again_at_once(
 ) -> None:
     monkeypatch.setattr(retention, "BATCH", 10)
     monkeypatch.setattr("service.jobs.maintenance.BATCH", 10)
-    hourly = Settings(sweep_budget_seconds=1e-6)
+    hourly = Settings(delete_expired_budget_seconds=1e-6)
     with db.begin() as conn:
         old(conn, matrix, 25)
     for left in (15, 5, 0):
@@ -160,7 +160,7 @@ def test_a_selection_that_goes_takes_its_job_along(db: Engine, matrix: MatrixRec
                 forget = text("UPDATE jobs SET selection_id = NULL WHERE id = :id")
                 conn.execute(forget, {"id": job.id})
                 conn.execute(text("ALTER TABLE jobs ENABLE TRIGGER guard"))
-    run_due_maintenance(db, Settings(sweep_seconds=1e-6, keep_selections_days=30))
+    run_due_maintenance(db, Settings(delete_expired_seconds=1e-6, keep_selections_days=30))
     with db.connect() as conn:
         assert conn.scalar(text("SELECT count(*) FROM selections")) == 0
         assert conn.scalar(text("SELECT count(*) FROM jobs")) == 0

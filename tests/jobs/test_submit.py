@@ -113,7 +113,7 @@ def test_a_matrix_in_use_is_not_deleted(db: Engine, matrix: MatrixRecord) -> Non
 def test_a_deleted_matrix_takes_no_more_requests(db: Engine, matrix: MatrixRecord) -> None:
     with db.begin() as conn:
         matrices.delete(conn, matrix.id)
-    with pytest.raises(NotFound, match="any more"):
+    with pytest.raises(NotFound, match="was deleted"):
         ask(db, matrix)
 
 

@@ -111,7 +111,7 @@ def test_the_end_of_a_job_is_told_signed(db: Engine, receiver: Receiver) -> None
             "id": job.id, "kind": "errand", "status": "cancelled", "matrix_id": job.matrix_id,
             "revision": 1, "error": None, "result": None,
         }  # fmt: skip
-        told = webhooks.told(conn, webhook.id, 9)
+        told = webhooks.recent_deliveries(conn, webhook.id, 9)
     assert [(d.job_id, d.attempt, d.last_failure) for d in told] == [(job_id, 1, None)]
     assert told[0].delivered_at is not None
     assert deliver_due(db, HERE) == 0
@@ -136,7 +136,7 @@ def test_failures_are_sent_again_with_the_same_id(db: Engine, receiver: Receiver
         assert deliver_due(db, HERE) == 1
         assert deliver_due(db, HERE) == 0, "it rests"
         with db.connect() as conn:
-            assert webhooks.told(conn, webhook.id, 9)[0].last_failure == expected
+            assert webhooks.recent_deliveries(conn, webhook.id, 9)[0].last_failure == expected
         due_again(db)
     assert len({headers["webhook-id"] for headers, _ in receiver.got}) == 1
     assert len(receiver.got) == 3
@@ -154,7 +154,7 @@ def test_rests_grow_and_in_the_end_it_is_given_up(db: Engine) -> None:
             rests.append(conn.scalar(text("SELECT available_at - now() FROM deliveries")))
     assert [round(rest / wait) for rest, wait in zip(rests, WAITS, strict=False)] == [1] * len(WAITS)
     with db.connect() as conn:
-        told = webhooks.told(conn, webhook.id, 9)[0]
+        told = webhooks.recent_deliveries(conn, webhook.id, 9)[0]
     assert (told.attempt, told.delivered_at) == (len(WAITS) + 1, None)
     assert told.given_up_at is not None
     assert "Connect" in str(told.last_failure)
@@ -192,7 +192,7 @@ def test_each_address_is_told_for_itself(db: Engine, receiver: Receiver) -> None
         webhooks.delete(conn, gone.id)
         assert len(webhooks.page(conn, None, 9).items) == 1
         with pytest.raises(NotFound):
-            webhooks.told(conn, gone.id, 9)
+            webhooks.recent_deliveries(conn, gone.id, 9)
     due_again(db)
     assert deliver_due(db, HERE) == 0
 
@@ -335,7 +335,7 @@ def test_a_message_can_be_sent_once_more(db: Engine, receiver: Receiver) -> None
         end_a_job(conn)
     deliver_due(db, HERE)
     with db.begin() as conn:
-        sent = webhooks.told(conn, webhook.id, 9)[0]
+        sent = webhooks.recent_deliveries(conn, webhook.id, 9)[0]
         webhooks.redeliver(conn, webhook.id, sent.id)
         with pytest.raises(NotFound):
             webhooks.redeliver(conn, webhook.id, str(uuid7()))

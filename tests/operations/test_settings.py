@@ -24,7 +24,7 @@ from sqlalchemy import Engine, text
 from service import ingest
 from service.api.received_upload import limits_of
 from service.core.errors import TooLarge
-from service.core.settings import Settings, env_name, get_settings
+from service.core.settings import RENAMED, Settings, env_name, get_settings
 from service.engine.data.matrix import Matrix
 from service.jobs import lifecycle
 from service.jobs.lifecycle import LeaseTerms
@@ -80,14 +80,14 @@ PROOF = {
     "job_seconds": HERE + "test_a_job_keeps_the_terms_it_was_accepted_under",
     "worker_memory_mib": "workers/test_run_part.py::test_a_hog_fails_its_job_after_its_attempts_and_says_why",
     "lease_seconds": "jobs/test_reconcile.py::test_a_lost_part_goes_back_and_is_rung_when_it_has_rested",
-    "beat_seconds": HERE + "test_a_worker_beats_as_often_as_set",
+    "lease_renewal_seconds": HERE + "test_a_worker_renews_its_lease_as_often_as_set",
     "reconcile_seconds": HERE + "test_the_scheduler_and_workers_keep_their_times",
     "requeue_seconds": "jobs/test_reconcile.py::test_what_was_heard_by_nobody_is_rung_again",
     "retry_seconds": HERE + "test_rests_double_up_to_the_longest",
     "retry_seconds_max": HERE + "test_rests_double_up_to_the_longest",
-    "check_seconds": HERE + "test_chores_are_done_as_often_as_set",
-    "sweep_seconds": HERE + "test_chores_are_done_as_often_as_set",
-    "sweep_budget_seconds": (
+    "check_seconds": HERE + "test_maintenance_runs_as_often_as_set",
+    "delete_expired_seconds": HERE + "test_maintenance_runs_as_often_as_set",
+    "delete_expired_budget_seconds": (
         "jobs/test_maintenance.py::test_a_sweep_that_runs_out_of_time_is_due_again_at_once"
     ),
     "keep_jobs_days": HERE + "test_what_is_older_than_set_is_let_go",
@@ -164,6 +164,25 @@ def test_a_setting_is_read_from_a_file(tmp_path: Path, monkeypatch: pytest.Monke
         Settings()
 
 
+@pytest.mark.parametrize(("old", "new"), RENAMED.items())
+def test_a_former_name_works_and_warns_once(
+    old: str, new: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(env_name(new), raising=False)
+    monkeypatch.setenv(env_name(old), "7.5")
+    with pytest.warns(FutureWarning, match=f"{env_name(old)} is deprecated; set {env_name(new)}") as caught:
+        assert getattr(Settings(), new) == 7.5
+    assert len(caught) == 1
+    monkeypatch.delenv(env_name(old))
+    (tmp_path / "value").write_text("6.5\n")
+    monkeypatch.setenv(f"{env_name(old)}_FILE", str(tmp_path / "value"))
+    with pytest.warns(FutureWarning):
+        assert getattr(Settings(), new) == 6.5
+    monkeypatch.setenv(env_name(new), "8.5")
+    with pytest.warns(FutureWarning):
+        assert getattr(Settings(), new) == 8.5
+
+
 @pytest.mark.parametrize("name", ["max_models", "lease_seconds", "keep_jobs_days"])
 def test_a_setting_out_of_its_range_is_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(env_name(name), "0")
@@ -232,7 +251,7 @@ def claimed(db: Engine, job: JobRecord) -> Claim:
     return claim
 
 
-def test_a_worker_beats_as_often_as_set(db: Engine, postgres_url: str) -> None:
+def test_a_worker_renews_its_lease_as_often_as_set(db: Engine, postgres_url: str) -> None:
     job = accepted(db)
     claim = claimed(db, job)
     told = text("SELECT fraction FROM parts WHERE job_id = :id")
@@ -242,11 +261,11 @@ def test_a_worker_beats_as_often_as_set(db: Engine, postgres_url: str) -> None:
             return float(conn.scalar(told, {"id": job.id}) or 0)
 
     quick = make_quick_engine(postgres_url, pool_size=1, application="test")
-    with LeaseRenewer(quick, claim, Settings(beat_seconds=3600), lambda: False, _ignore) as rare:
+    with LeaseRenewer(quick, claim, Settings(lease_renewal_seconds=3600), lambda: False, _ignore) as rare:
         rare.check(0.25)
         assert fraction() == 0
     assert fraction() == 0
-    with LeaseRenewer(quick, claim, Settings(beat_seconds=0.001), lambda: False, _ignore) as often:
+    with LeaseRenewer(quick, claim, Settings(lease_renewal_seconds=0.001), lambda: False, _ignore) as often:
         often.check(0.5)
         while fraction() != 0.5:
             os.sched_yield()
@@ -270,7 +289,7 @@ def test_rests_double_up_to_the_longest() -> None:
     assert [terms.after(n).total_seconds() for n in (1, 2, 3, 9)] == [2, 4, 7, 7]
 
 
-def test_chores_are_done_as_often_as_set(db: Engine) -> None:
+def test_maintenance_runs_as_often_as_set(db: Engine) -> None:
     def done(**settings: Any) -> tuple[Any, Any]:
         run_due_maintenance(db, Settings(**settings))
         with db.connect() as conn:
@@ -281,7 +300,7 @@ def test_chores_are_done_as_often_as_set(db: Engine) -> None:
     checked, swept = done(check_seconds=1e-6)
     assert checked > first[0]
     assert swept == first[1]
-    assert done(sweep_seconds=1e-6)[1] > swept
+    assert done(delete_expired_seconds=1e-6)[1] > swept
 
 
 def test_what_is_older_than_set_is_let_go(db: Engine) -> None:
@@ -302,7 +321,7 @@ def test_what_is_older_than_set_is_let_go(db: Engine) -> None:
         conn.execute(text(f"UPDATE matrix_revisions SET created_at = {MONTH_OLD} WHERE revision = 1"))
 
     def left(**settings: Any) -> list[int]:
-        run_due_maintenance(db, Settings(sweep_seconds=1e-6, **settings))
+        run_due_maintenance(db, Settings(delete_expired_seconds=1e-6, **settings))
         kept = (
             "SELECT (SELECT count(*) FROM jobs WHERE id = :job),"
             " (SELECT count(*) FROM selections WHERE id = :selection),"

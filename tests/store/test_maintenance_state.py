@@ -13,10 +13,10 @@ HOUR = timedelta(hours=1)
 
 def test_what_reconcilers_did_adds_up(db: Engine) -> None:
     with db.connect() as conn:
-        maintenance_state.count(conn, expired=2, rung=3)
-        maintenance_state.count(conn, expired=1, rung=0)
+        maintenance_state.count(conn, expired=2, repeated=3)
+        maintenance_state.count(conn, expired=1, repeated=0)
         now = maintenance_state.read(conn)
-        assert (now.leases_expired, now.rings_repeated, now.violations) == (3, 3, {})
+        assert (now.leases_expired, now.notifications_repeated, now.violations) == (3, 3, {})
         assert now.reconciled_at is not None
 
 

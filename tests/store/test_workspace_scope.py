@@ -147,7 +147,7 @@ def test_the_database_itself_keeps_a_job_where_its_matrix_is(db: Engine, ours: C
 
 
 def test_nobody_owns_nothing(db: Engine) -> None:
-    with workspace_scope.within(db, workspace_scope.NOBODY).connect() as conn:
+    with workspace_scope.within(db, workspace_scope.ANONYMOUS).connect() as conn:
         assert matrices.page(conn, None, 10).items == ()
         with pytest.raises(sa.exc.IntegrityError, match="fk_matrices_workspace"):
             matrices.create(conn, tiny(), name="m")

@@ -26,7 +26,7 @@ from service.store.records import JobRecord, MatrixRecord
 ROOT = Path(__file__).parents[2]
 QUICK = {
     "TASTETEST_LEASE_SECONDS": "1.5",
-    "TASTETEST_BEAT_SECONDS": "0.2",
+    "TASTETEST_LEASE_RENEWAL_SECONDS": "0.2",
     "TASTETEST_RECONCILE_SECONDS": "0.3",
     "TASTETEST_REQUEUE_SECONDS": "0.5",
     "TASTETEST_RETRY_SECONDS": "0.1",

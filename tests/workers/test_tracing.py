@@ -1,4 +1,4 @@
-"""One trace and one request id, from the request through the ring to each part of its job."""
+"""One trace and one request id, from the request through the notification to each part of its job."""
 
 from __future__ import annotations
 
@@ -126,11 +126,11 @@ def test_a_request_is_followed_to_its_worker_by_traces_and_logs(
     (request,) = (s for s in spans.values() if s.kind == Span.SPAN_KIND_SERVER)
     assert line(request) == ["tastetest-api: POST /mdad", PARENT]
     work = collector.of(Span.SPAN_KIND_CONSUMER)
-    # Under load the reconciler may have rung first, who is in nobody's trace.
+    # Under load the reconciler may have notified first; it belongs to no trace.
     assert line(work[0])[0] == "tastetest-worker: mdad part"
     assert line(work[0])[-2:] == line(request)
-    (ring,) = (span for span in spans.values() if span.name == "ring tastetest.work")
-    assert line(ring)[1:] == line(request)
+    (notification,) = (span for span in spans.values() if span.name == "notify tastetest.work")
+    assert line(notification)[1:] == line(request)
     attributes = {each.key: each.value.string_value for each in work[0].attributes}
     assert attributes["tastetest.job_id"] == job["id"]
     assert collector.paths == {"/v1/traces"}
@@ -145,7 +145,7 @@ def test_a_request_is_followed_to_its_worker_by_traces_and_logs(
 
 def test_each_part_and_the_assembly_belong_to_the_trace(collector: Collector, traced: Rig) -> None:
     before = len(collector.of(Span.SPAN_KIND_CONSUMER))
-    with tracing.continued({"traceparent": f"00-{TRACE}-{PARENT}-01"}):
+    with tracing.continue_trace({"traceparent": f"00-{TRACE}-{PARENT}-01"}):
         job = traced.submit(traced.matrix(), [{"say": "a"}, {"say": "b"}, {"say": "c"}])
     traced.wait(job.id)
     collector.wait(lambda: len(collector.of(Span.SPAN_KIND_CONSUMER)) == before + 4)
@@ -159,7 +159,7 @@ def test_a_part_that_the_reconciler_rang_for_belongs_to_the_trace_too(
 ) -> None:
     before = len(collector.of(Span.SPAN_KIND_CONSUMER))
     parts, matrix = [{"say": "unheard"}], traced.matrix()
-    with tracing.continued({"traceparent": f"00-{TRACE}-{PARENT}-01"}), traced.engine.begin() as conn:
+    with tracing.continue_trace({"traceparent": f"00-{TRACE}-{PARENT}-01"}), traced.engine.begin() as conn:
         job, _ = submit(conn, kind="errand", settings={"parts": parts}, matrix=matrix, parts=parts)
     traced.wait(job.id)
     collector.wait(lambda: len(collector.of(Span.SPAN_KIND_CONSUMER)) == before + 1)

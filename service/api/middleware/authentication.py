@@ -1,4 +1,4 @@
-"""The door: nobody's request is read further than its headers before it is known who asks."""
+"""Authenticates every request by its headers, before its body is read."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from service.api import authenticator, problems
 from service.api.context import AppContext
 from service.core.errors import Problem
 
-# What probers and clients ask before they have a key; it tells nothing of anybody's data.
+# Routes for probes and for clients without a key; they reveal no data.
 PUBLIC_ROUTES = frozenset({"/livez", "/readyz", "/openapi.json", "/docs"})
 PUBLIC_PREFIXES = ("/docs/",)
 
 
 class AuthenticationMiddleware:
-    """Says who asks in `request.state.caller`, or refuses; unknown paths are closed as well."""
+    """Sets `request.state.caller`, or refuses the request; unknown paths need a key too."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -30,7 +30,7 @@ class AuthenticationMiddleware:
         except Problem as refusal:
             await problems.render(scope, refusal)(scope, receive, send)
         except problems.DATABASE_AWAY as exc:
-            await problems.database_away(scope, exc)(scope, receive, send)
+            await problems.database_unavailable(scope, exc)(scope, receive, send)
         else:
             scope["state"]["caller"] = caller
             await self.app(scope, receive, send)
@@ -39,7 +39,7 @@ class AuthenticationMiddleware:
 async def _caller(scope: Scope) -> authenticator.Caller:
     path: str = scope["path"]
     if path in PUBLIC_ROUTES or path.startswith(PUBLIC_PREFIXES):
-        return authenticator.NOBODY
+        return authenticator.ANONYMOUS
     context: AppContext = scope["app"].state.context
     caller = await context.authenticator.authenticate(
         context.checks, scope["method"], Headers(scope=scope), (scope["client"] or ("",))[0]

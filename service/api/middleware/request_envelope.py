@@ -1,4 +1,4 @@
-"""Around every request: its id, its line in the log, its size limit, and what happens when we crash."""
+"""Middleware for every request: its id, its log line, its size limit, and the response to a crash."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ UNLOGGED_PATHS = {"/livez", "/readyz", "/metrics"}
 
 
 class RequestEnvelopeMiddleware:
-    """Gives each request an id, logs it, and answers a problem document when the application crashes.
+    """Gives each request an id, logs it, and answers with a problem document if the application crashes.
 
-    Outside everything else, so that nothing escapes it; the crash is logged
-    here with its traceback and goes no further, unless the response had begun.
+    It is the outermost middleware, so that it sees every exception. It logs a crash with its traceback
+    and does not raise it again, unless the response has started.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -57,7 +57,7 @@ class RequestEnvelopeMiddleware:
             log.exception("crash", method=scope["method"], path=scope["path"])
             if status:
                 raise
-            await problems.crashed(scope)(scope, receive, tell)
+            await problems.crash_response(scope)(scope, receive, tell)
         finally:
             _record(scope, status, time.perf_counter() - started)
 
@@ -117,7 +117,7 @@ class BodyLimitMiddleware:
     def _refusal(self) -> TooLarge:
         limit = f"{self.limit:,} bytes"
         return TooLarge(
-            f"The body is larger than the {limit} accepted here; send it compressed, or model by model.",
+            f"The body is larger than the limit of {limit}; compress it, or send one model at a time.",
             [FieldError("", "body_too_large", f"At most {limit}.")],
         )
 
@@ -128,7 +128,7 @@ def _request_id(headers: Headers) -> str:
 
 
 def _record(scope: Scope, status: int, seconds: float) -> None:
-    """One line in the log and one count in the metrics, by the route's template."""
+    """Log one line and count the request in the metrics, by the route's template."""
     route = getattr(scope.get("route"), "path", "")
     request_metrics.REQUESTS.labels(scope["method"] if route else "", route, str(status)).inc()
     request_metrics.SECONDS.labels(route).observe(seconds)

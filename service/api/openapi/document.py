@@ -1,4 +1,4 @@
-"""What the OpenAPI document says beyond the signatures of the routes."""
+"""Completes the OpenAPI document with texts that the routes' signatures do not have."""
 
 from __future__ import annotations
 
@@ -14,55 +14,61 @@ from service.api.openapi.links import add_links
 from service.schemas.problems import ProblemDocument
 
 DESCRIPTION = """\
-Results of language models on a benchmark go in; out comes how small a part of the benchmark still
-tells your models apart, which examples those are, and verdicts on new models that ran on them alone.
+Upload the results of language models on a benchmark. The service computes how small a part of the
+benchmark can still distinguish your models, chooses the examples, and compares new models that ran on
+these examples only.
 
-1. `POST /matrices` with the results you have: one row a model, one column an example, 1 for right and
-   0 for wrong; most evaluation tools' logs are read as they are. The answer holds the matrix's `id`.
-2. `POST /mdad` with that `matrix_id`: measures, by method and size, the smallest difference in accuracy
-   that a micro-benchmark ranks rightly 4 times in 5 (its MDAD), and recommends a method and a size.
-3. The answer is a job. Ask `GET /jobs/{job_id}?wait=25` until its `status` is `succeeded`, then take
+1. `POST /matrices` with the results you have: one row per model, one column per example, 1 for right and
+   0 for wrong. Logs of most evaluation tools are accepted unchanged. The answer holds the matrix's `id`.
+2. `POST /mdad` with that `matrix_id` measures, for each method and size, the smallest difference in
+   accuracy that a micro-benchmark ranks correctly with probability 0.8 (its Minimum Detectable Ability
+   Difference, MDAD), and recommends a method and a size.
+3. The answer is a job. Request `GET /jobs/{job_id}?wait=25` until its `status` is `succeeded`. Then request
    `GET /jobs/{job_id}/result`, or open `/jobs/{job_id}/report` in a browser.
-4. `POST /select` with the recommended method and size gives the examples; it is a job, too, and its
-   result's `selection_id` stays valid for good.
+4. `POST /select` with the recommended method and size chooses the examples. It is a job too. The
+   `selection_id` in its result stays valid.
 5. `POST /selections/{selection_id}/scores` estimates new models' full scores from answers on those
-   examples; `POST /compare` says whether a candidate is better, worse, or whether these cannot tell.
+   examples; `POST /compare` says whether a candidate is better or worse than a baseline, or that these
+   examples cannot tell.
 
 Scores, accuracies, differences and probabilities are fractions in [0, 1]. Unknown fields and
-parameters are refused. Lists answer `{items, next_cursor}`: send `next_cursor` back as `cursor`
-until it is null. Work that takes time answers 202 with the job's address in `Location`. Send an
-`Idempotency-Key` with what you may have to send again. Every refusal is an `application/problem+json`
-document (RFC 9457) naming the place and the mend, with a `type` of `urn:tastetest:problem:…` for
-programs. Every answer carries `X-Request-ID`; send your own and it is kept.
+parameters are refused. Lists answer `{items, next_cursor}`: send `next_cursor` as `cursor` until it is
+null. Requests that take time answer 202 with the job's address in `Location`. Send an `Idempotency-Key`
+with requests that you may have to repeat. Every refusal is an `application/problem+json` document (RFC
+9457) that names the place and how to fix it, with a `type` of `urn:tastetest:problem:…` for programs.
+Every answer has the header `X-Request-ID`; if you send one, it is used.
 
-A service with API keys asks for one in every request, `Authorization: Bearer tt_…`, with the scope that
-the operation names, and tells of the key's workspace only.
+If the service has API keys, every request needs one, `Authorization: Bearer tt_…`, with the scope that
+the operation names. A key gives access to its own workspace only.
 """
 
 TAGS = [
     {"name": "matrices", "description": "Results of many models on one benchmark."},
     {"name": "work", "description": "Requests that workers compute."},
-    {"name": "jobs", "description": "The work's progress and results."},
+    {"name": "jobs", "description": "Progress and results of jobs."},
     {"name": "selections", "description": "Chosen micro-benchmarks: immutable, with a content hash."},
     {"name": "reports", "description": "Results as pages, figures and tables for people."},
-    {"name": "comparisons", "description": "Verdicts on new models, and what such verdicts can tell."},
-    {"name": "webhooks", "description": "Addresses that are told of the end of jobs."},
-    {"name": "operation", "description": "For those who run the service."},
+    {"name": "comparisons", "description": "Comparisons of new models, and how many examples they need."},
+    {"name": "webhooks", "description": "Addresses that receive a message when a job ends."},
+    {"name": "operation", "description": "Health and metrics, for operators."},
 ]
 
 HEADERS = {
     "X-Request-ID": {
-        "description": "The one sent, when well-formed; else made here. Also in the service's log.",
+        "description": "The id you sent, if it is well-formed; otherwise a new one. The service logs it too.",
         "schema": {"type": "string"},
     },
-    "Location": {"description": "The address of what was made.", "schema": {"type": "string"}},
-    "Retry-After": {"description": "Seconds to wait before asking again.", "schema": {"type": "string"}},
-    "ETag": {"description": "Of this very content; send it as If-None-Match.", "schema": {"type": "string"}},
+    "Location": {"description": "The address of the new resource.", "schema": {"type": "string"}},
+    "Retry-After": {"description": "Seconds to wait before the next request.", "schema": {"type": "string"}},
+    "ETag": {
+        "description": "Identifies exactly this content; send it as If-None-Match.",
+        "schema": {"type": "string"},
+    },
 }
 
 
 def install(app: FastAPI) -> None:
-    """Make `app.openapi()` give the finished document, built once."""
+    """Make `app.openapi()` return the completed document, which is built once."""
 
     def openapi() -> dict[str, Any]:
         if app.openapi_schema is None:
@@ -89,7 +95,7 @@ def _finished(app: FastAPI) -> dict[str, Any]:
     security_schemes.add_security_schemes(document, app)
     for operations in document["paths"].values():
         for operation in operations.values():
-            _tell_headers(operation["responses"])
+            _describe_headers(operation["responses"])
             operation["summary"] = _first_sentence(operation["description"])
             add_links(operation)
     add_examples(document)
@@ -97,11 +103,11 @@ def _finished(app: FastAPI) -> dict[str, Any]:
 
 
 def _first_sentence(text: str) -> str:
-    """What an operation does, for lists that show one line of each."""
+    """The first sentence of a description, as a summary for lists."""
     return " ".join(re.split(r"[.:](?:\s|$)", text)[0].replace("`", "").split())
 
 
-def _tell_headers(responses: dict[str, Any]) -> None:
+def _describe_headers(responses: dict[str, Any]) -> None:
     for status, response in responses.items():
         names = ["X-Request-ID"]
         names += ["Location"] if status in ("201", "202") else []

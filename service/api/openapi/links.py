@@ -1,4 +1,4 @@
-"""Where each answer leads, as the OpenAPI document tells it."""
+"""Links in the OpenAPI document from each answer to the operations that follow it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LINKS: dict[str, tuple[str, dict[str, dict[str, str]]]] = {
     "redeliver": ("202", {"list_deliveries": {"webhook_id": "$request.path.webhook_id"}}),
     "create_webhook": ("201", dict.fromkeys(OF_WEBHOOK, WEBHOOK)),
 }
-# Bodies of the work that can be asked for on a matrix just made.
+# Request bodies for the jobs that can follow an upload.
 WORK = {
     "submit_mdad": {"matrix_id": "$response.body#/id", "methods": ["random"], "trials": 2},
     "submit_select": {"matrix_id": "$response.body#/id", "method": "random", "size": 1},

@@ -1,4 +1,4 @@
-"""What the OpenAPI document says of keys: the schemes, the scope of each operation, its refusals."""
+"""Security in the OpenAPI document: the schemes, the scope of each operation, its refusals."""
 
 from __future__ import annotations
 
@@ -14,18 +14,21 @@ KEY = {
     "type": "http",
     "scheme": "bearer",
     "bearerFormat": "tt_<id>_<secret>",
-    "description": "Made by `tastetest keys create`, with some of the scopes `read`, `write`, `admin`.",
+    "description": "Created by `tastetest keys create`, with scopes from `read`, `write` and `admin`.",
 }
 BROWSER = {
     "type": "http",
     "scheme": "basic",
-    "description": "For browsers, which ask for it by themselves: any user name, the key as password.",
+    "description": "For browsers, which ask for it: any user name, with the key as password.",
 }
 REFUSALS = (401, 403, 429)
 HEADERS = {
     "WWW-Authenticate": {"description": "How to send a key.", "schema": {"type": "string"}},
-    "RateLimit": {"description": "What is left, and until when.", "schema": {"type": "string"}},
-    "RateLimit-Policy": {"description": "What is allowed.", "schema": {"type": "string"}},
+    "RateLimit": {
+        "description": "Remaining requests, and when they are reset.",
+        "schema": {"type": "string"},
+    },
+    "RateLimit-Policy": {"description": "The limit on requests.", "schema": {"type": "string"}},
 }
 OF_STATUS = {"401": ["WWW-Authenticate"], "429": ["Retry-After", "RateLimit", "RateLimit-Policy"]}
 
@@ -33,7 +36,7 @@ OF_STATUS = {"401": ["WWW-Authenticate"], "429": ["Retry-After", "RateLimit", "R
 def add_security_schemes(document: dict[str, Any], app: FastAPI) -> None:
     """Add the schemes, and to each operation the scope its key must have.
 
-    A key is optional in the document, since a service without keys asks for none.
+    A key is optional in the document, because a service without keys needs none.
     """
     document["components"]["securitySchemes"] = {"key": KEY, "browser": BROWSER}
     for context in iter_route_contexts(app.routes):

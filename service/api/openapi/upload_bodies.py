@@ -1,4 +1,4 @@
-"""How the bodies that are files look in the OpenAPI document."""
+"""Describes request bodies that are files in the OpenAPI document."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One module a resource: parse, authorise, call one use case, answer.
+"""One module per resource: parse, authorise, call one use case, answer.
 
 The highest layer of the API: may import all of it, and everything below.
 """

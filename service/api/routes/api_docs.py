@@ -1,4 +1,4 @@
-"""`/docs`: the OpenAPI document to read and try, with nothing fetched from elsewhere."""
+"""`/docs`: Swagger UI for the OpenAPI document, without files from other servers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ A_DAY = {"Cache-Control": "public, max-age=86400"}
 
 @router.get("/docs")
 async def docs() -> HTMLResponse:
-    """Swagger UI on the document."""
+    """Swagger UI on the OpenAPI document."""
     return get_swagger_ui_html(
         openapi_url="/openapi.json",
         title="Tastetest API",
@@ -29,17 +29,17 @@ async def docs() -> HTMLResponse:
 
 @router.get("/docs/swagger-ui.js")
 async def docs_script() -> FileResponse:
-    """Swagger UI itself."""
+    """The script of Swagger UI."""
     return FileResponse(ASSETS / "swagger-ui-bundle.js", headers=A_DAY)
 
 
 @router.get("/docs/swagger-ui.css")
 async def docs_style() -> FileResponse:
-    """Its style sheet."""
+    """The style sheet of Swagger UI."""
     return FileResponse(ASSETS / "swagger-ui.css", headers=A_DAY)
 
 
 @router.get("/docs/favicon.png")
 async def docs_icon() -> FileResponse:
-    """Its icon."""
+    """The icon of Swagger UI."""
     return FileResponse(ASSETS / "favicon.png", headers=A_DAY)

@@ -1,4 +1,4 @@
-"""`GET /selections/{id}/drift`: does the selection still hold for newer models?"""
+"""`GET /selections/{id}/drift`: does the selection still work for newer models?"""
 
 from __future__ import annotations
 
@@ -17,6 +17,6 @@ router = APIRouter(prefix="/selections/{selection_id}/drift", tags=["comparisons
 
 @router.get("", responses=refusals(404))
 def get_drift(selection_id: SelectionId, context: ContextDep) -> DriftView:
-    """Set the selection's estimates of the models that joined the matrix since beside their full scores."""
+    """Compare the selection's estimates of models that joined the matrix later with their full scores."""
     with context.engine.begin() as conn:
         return responses.drift_view(measure_drift(conn, context.evaluators, selection_id))

@@ -1,4 +1,4 @@
-"""Is it up, and can it serve: for orchestrators."""
+"""Liveness and readiness probes, for orchestrators."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ router = APIRouter(tags=["operation"], route_class=PublicRoute)
 
 @router.get("/livez", responses=refusals())
 async def live() -> Live:
-    """The process answers; nothing else is asked."""
+    """The process answers; nothing else is checked."""
     return Live(status="ok")
 
 
 @router.get("/readyz", responses=refusals())
 async def ready(context: ContextDep) -> Ready:
-    """Whether requests can be served: the database answers and has this release's schema, or a later one.
+    """Whether requests can be served: the database answers and has this release's schema or a later one.
 
-    Without the broker the service is `degraded`: jobs are accepted, and start when it is back.
+    Without the broker the service is `degraded`: jobs are accepted and start when the broker is back.
     """
     await context.checks.run(_check_schema, context.checks.engine)
     reachable = False
     with contextlib.suppress(TimeoutError):
-        # A frozen broker would outlast the prober's patience; the thread gives up a little later.
+        # Do not wait for a frozen broker longer than a probe would; the thread ends a little later.
         async with asyncio.timeout(BROKER_SECONDS):
             reachable = await asyncio.to_thread(context.notifier.reachable)
     space = _space(context.settings)
@@ -68,16 +68,16 @@ def _check_schema(engine: Engine) -> None:
     with engine.connect() as conn:
         found = set(MigrationContext.configure(conn).get_current_heads())
     known, needed = _revisions()
-    # One unknown here is a later release's, whose migrations leave room for this one's code.
+    # An unknown revision is of a later release, whose migrations are compatible with this release's code.
     if found != needed and not found - known:
         raise Unavailable(
-            f"The database's schema is at {', '.join(sorted(found)) or 'nothing'}, this release needs "
-            f"{', '.join(sorted(needed))}: run `tastetest migrate`."
+            f"The database's schema is at {', '.join(sorted(found)) or 'nothing'}, but this release needs "
+            f"{', '.join(sorted(needed))}; run `tastetest migrate`."
         )
 
 
 @lru_cache
 def _revisions() -> tuple[set[str], set[str]]:
-    """Every revision this release knows, and the newest."""
+    """All revisions that this release knows, and the newest."""
     scripts = ScriptDirectory.from_config(migrations.config())
     return {script.revision for script in scripts.walk_revisions()}, set(scripts.get_heads())

@@ -1,4 +1,4 @@
-"""The report of a job: a page for people, its figures and its tables as files."""
+"""The report of a job: a page for people, with its figures and tables as files."""
 
 from __future__ import annotations
 
@@ -36,13 +36,15 @@ SVG: dict[str, Any] = {"image/svg+xml": {"schema": {"type": "string"}}}
 CSV: dict[str, Any] = {"text/csv": {"schema": {"type": "string"}, "example": "model,score\nllama,0.625\n"}}
 
 ThemeName = Annotated[Theme, Query(description="Colours for a light or a dark background.")]
-FigureName = Annotated[str, Path(description=f"One of {', '.join(figures.NAMES)}; not every job has all.")]
+FigureName = Annotated[
+    str, Path(description=f"One of {', '.join(figures.NAMES)}; not every job has all of them.")
+]
 TableName = Annotated[str, Path(description=f"One of {', '.join(tables.TABLES)}.")]
 
 
 @dataclass(frozen=True, slots=True)
-class Basis:
-    """What a report is made from; `result` is None until the job has succeeded."""
+class ReportData:
+    """The data of a report; `result` is None until the job has succeeded."""
 
     job: JobRecord
     matrix: MatrixRecord
@@ -51,7 +53,7 @@ class Basis:
     runs: tuple[job_page.Run, ...] = ()
 
     def etag(self, *what: str) -> str:
-        """Of one rendering of the result by this version."""
+        """The entity tag of one rendering of the result by this version."""
         parts = (self.result or b"", *(part.encode() for part in (version("tastetest"), *what)))
         return hashlib.sha256(b"\0".join(parts)).hexdigest()
 
@@ -66,18 +68,18 @@ class Basis:
     },
 )
 def get_report(job_id: JobId, request: Request, context: ContextDep) -> Response:
-    """The job as a page: its progress while it runs, then what it found, in words, figures and tables."""
+    """The job as a page: its progress while it runs, then its result in words, figures and tables."""
     with context.engine.begin() as conn:
-        basis = _basis(conn, job_id)
+        data = _report_data(conn, job_id)
     base_url = str(request.base_url)
 
-    def made() -> str:
-        return job_page.job_page(basis.job, basis.matrix, basis.result, basis.scores, base_url, basis.runs)
+    def render() -> str:
+        return job_page.job_page(data.job, data.matrix, data.result, data.scores, base_url, data.runs)
 
-    if basis.result is None:
-        return HTMLResponse(made(), headers={**templates_env.PAGE_HEADERS, "Cache-Control": "no-store"})
-    etag = basis.etag("page", basis.matrix.name, base_url, *(str(run) for run in basis.runs))
-    return _cached(request, etag, templates_env.PAGE_HEADERS, "text/html", made)
+    if data.result is None:
+        return HTMLResponse(render(), headers={**templates_env.PAGE_HEADERS, "Cache-Control": "no-store"})
+    etag = data.etag("page", data.matrix.name, base_url, *(str(run) for run in data.runs))
+    return _cached(request, etag, templates_env.PAGE_HEADERS, "text/html", render)
 
 
 @router.get(
@@ -89,14 +91,14 @@ def get_figure_svg(
     job_id: JobId, name: FigureName, request: Request, context: ContextDep, theme: ThemeName = "light"
 ) -> Response:
     """A figure of a report as SVG."""
-    basis = _finished(context, job_id)
+    data = _finished(context, job_id)
     headers = templates_env.figure_headers(theme)
     return _cached(
         request,
-        basis.etag("svg", name, theme),
+        data.etag("svg", name, theme),
         headers,
         "image/svg+xml",
-        lambda: str(_figure(basis, name).svg(theme)),
+        lambda: str(_figure(data, name).svg(theme)),
     )
 
 
@@ -109,9 +111,9 @@ def get_figure_png(
     job_id: JobId, name: FigureName, request: Request, context: ContextDep, theme: ThemeName = "light"
 ) -> Response:
     """A figure of a report as PNG, for slides and documents."""
-    basis = _finished(context, job_id)
+    data = _finished(context, job_id)
     return _cached(
-        request, basis.etag("png", name, theme), {}, "image/png", lambda: _png(_figure(basis, name), theme)
+        request, data.etag("png", name, theme), {}, "image/png", lambda: _png(_figure(data, name), theme)
     )
 
 
@@ -122,48 +124,50 @@ def get_figure_png(
 )
 def get_table(job_id: JobId, name: TableName, request: Request, context: ContextDep) -> Response:
     """A table of a report as CSV; fractions, as everywhere in the API."""
-    basis = _finished(context, job_id)
-    headers = {"Content-Disposition": f'attachment; filename="{basis.job.id}-{name}.csv"'}
-    return _cached(request, basis.etag("csv", name), headers, "text/csv", lambda: _table(basis, name))
+    data = _finished(context, job_id)
+    headers = {"Content-Disposition": f'attachment; filename="{data.job.id}-{name}.csv"'}
+    return _cached(request, data.etag("csv", name), headers, "text/csv", lambda: _table(data, name))
 
 
-def _basis(conn: Connection, job_id: str) -> Basis:
+def _report_data(conn: Connection, job_id: str) -> ReportData:
     job = jobs.get(conn, job_id)
     matrix = matrices.get(conn, job.matrix_id, job.revision)
     if job.status != "succeeded":
-        return Basis(job, matrix, None, {})
+        return ReportData(job, matrix, None, {})
     models = matrices.models(conn, matrix.id, matrix.revision, None, MOST_MODELS).items
     result = jobs.result(conn, job.id)
     runs = _runs(conn, result) if job.kind == "select" else ()
-    return Basis(job, matrix, result, {model.model: model.accuracy for model in models}, runs)
+    return ReportData(job, matrix, result, {model.model: model.accuracy for model in models}, runs)
 
 
 def _runs(conn: Connection, result: bytes) -> tuple[job_page.Run, ...]:
     try:
         selection = selections.get(conn, orjson.loads(result)["selection_id"])
     except NotFound:
-        # Selections may be kept for less time than jobs.
+        # A selection may be deleted earlier than its job.
         return ()
     return tuple(
         job_page.Run(offer.href, offer.filename, offer.command, offer.reason)
-        for offer in selection_exports.offered(selection_exports.choice_of(conn, selection))
+        for offer in selection_exports.available_exports(
+            selection_exports.exported_selection(conn, selection)
+        )
         if offer.format in TOOLS
     )
 
 
-def _finished(context: AppContext, job_id: str) -> Basis:
-    """Refuses a job without a result."""
+def _finished(context: AppContext, job_id: str) -> ReportData:
+    """The data of a job; refuse a job without a result."""
     with context.engine.begin() as conn:
-        basis = _basis(conn, job_id)
-        if basis.result is None:
+        data = _report_data(conn, job_id)
+        if data.result is None:
             jobs.result(conn, job_id)
-    return basis
+    return data
 
 
-def _figure(basis: Basis, name: str) -> figures.Figure:
-    drawn = figures.figures(_mdad(basis), job_page.known(basis.scores))
+def _figure(data: ReportData, name: str) -> figures.Figure:
+    drawn = figures.figures(_mdad(data), job_page.known(data.scores))
     if name not in drawn:
-        raise _unknown(basis, "figure", name, drawn)
+        raise _unknown(data, "figure", name, drawn)
     return drawn[name]
 
 
@@ -172,27 +176,28 @@ def _png(figure: figures.Figure, theme: Theme) -> bytes:
         return figure.png(theme)
     except ModuleNotFoundError as error:
         detail = (
-            f"This installation draws no PNG files ({error.name} is not installed: "
-            "`pip install 'tastetest[figures]'`); the same figure as SVG ends in .svg instead of .png."
+            f"This installation cannot draw PNG files, because {error.name} is not installed. Request the "
+            "same figure as SVG, with .svg instead of .png; or ask the operator to run `pip install "
+            "'tastetest[figures]'`."
         )
         raise NotFound(detail, [FieldError("path/name", "not_installed", detail)]) from error
 
 
-def _table(basis: Basis, name: str) -> str:
-    result = _mdad(basis)
+def _table(data: ReportData, name: str) -> str:
+    result = _mdad(data)
     if not result or name not in tables.TABLES:
-        raise _unknown(basis, "table", name, tables.TABLES if result else {})
-    return to_csv(tables.TABLES[name](result, basis.scores))
+        raise _unknown(data, "table", name, tables.TABLES if result else {})
+    return to_csv(tables.TABLES[name](result, data.scores))
 
 
-def _mdad(basis: Basis) -> dict[str, Any]:
-    """The result of a reliability job; empty for others, which have no figures."""
-    return orjson.loads(basis.result or b"{}") if basis.job.kind == "mdad" else {}
+def _mdad(data: ReportData) -> dict[str, Any]:
+    """The result of a reliability job; empty for other jobs, which have no figures."""
+    return orjson.loads(data.result or b"{}") if data.job.kind == "mdad" else {}
 
 
-def _unknown(basis: Basis, what: str, name: str, known: Iterable[str]) -> NotFound:
+def _unknown(data: ReportData, what: str, name: str, known: Iterable[str]) -> NotFound:
     offered = ", ".join(known) or "none"
-    detail = f"The report of job {basis.job.id} has no {what} {name!r}; it has: {offered}."
+    detail = f"The report of job {data.job.id} has no {what} {name!r}; it has: {offered}."
     return NotFound(detail, [FieldError("path/name", "not_found", f"One of: {offered}.")])
 
 

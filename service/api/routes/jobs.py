@@ -1,4 +1,4 @@
-"""Jobs: read, wait for, follow, cancel, and take the result."""
+"""Jobs: list, read, wait, stream events, cancel, get the result."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ async def get_job(
         float, Query(ge=0, le=MAX_WAIT, description="Seconds to wait for the job to end before answering.")
     ] = 0,
 ) -> JobView:
-    """One job; with `wait`, as soon as it has ended."""
+    """One job; with `wait`, the answer comes as soon as the job has ended."""
     job = await run_in_threadpool(_job, context, job_id)
     if wait and not job.finished:
         job = await _ended(context, job, wait)
@@ -69,7 +69,7 @@ def _job(context: AppContext, job_id: str) -> JobRecord:
 
 
 async def _ended(context: AppContext, job: JobRecord, seconds: float) -> JobRecord:
-    """The job when it has ended or time is up; holds neither thread nor connection while it waits."""
+    """The job when it has ended or the time is up; uses neither a thread nor a connection while waiting."""
     deadline = time.monotonic() + seconds
     with context.listener.subscribed(job.id) as subscription:
         while True:
@@ -86,7 +86,7 @@ async def _ended(context: AppContext, job: JobRecord, seconds: float) -> JobReco
     responses={**etags.NOT_MODIFIED, **refusals(404, 409)},
 )
 def get_result(job_id: JobId, request: Request, context: ContextDep) -> Response:
-    """The result, byte for byte as it was stored; a problem until the job has succeeded."""
+    """The result, byte for byte as stored; a problem until the job has succeeded."""
     with context.engine.begin() as conn:
         job = jobs.get(conn, job_id)
         body = jobs.result(conn, job.id) if job.status == "succeeded" else None
@@ -100,10 +100,10 @@ def get_result(job_id: JobId, request: Request, context: ContextDep) -> Response
 
 def _no_result(job: JobRecord) -> Conflict:
     if job.finished:
-        why = str(job.error["detail"]) if job.error else "Send the request again to start it anew."
+        why = str(job.error["detail"]) if job.error else "Send the request again to start a new job."
         ended = "was cancelled" if job.status == "cancelled" else f"has {job.status}"
         return Conflict(f"The job {ended} and has no result. {why}", [FieldError("", job.status, why)])
-    advice = f"Ask /jobs/{job.id}?wait={MAX_WAIT} until its status is succeeded."
+    advice = f"Request /jobs/{job.id}?wait={MAX_WAIT} until its status is succeeded."
     return Conflict(
         f"The job is {job.status}: there is no result yet. {advice}", [FieldError("", job.status, advice)]
     )
@@ -111,7 +111,7 @@ def _no_result(job: JobRecord) -> Conflict:
 
 @router.post("/{job_id}/cancel", status_code=202, responses=refusals(404, 409))
 def cancel_job(job_id: JobId, response: Response, context: ContextDep) -> JobView:
-    """Ask for the job to stop; it becomes `cancelled` when its workers have."""
+    """Ask the job to stop; it becomes `cancelled` when its workers have stopped."""
     with context.engine.begin() as conn:
         job = lifecycle.cancel(conn, job_id)
     response.headers["Location"] = f"/jobs/{job.id}"
@@ -119,7 +119,7 @@ def cancel_job(job_id: JobId, response: Response, context: ContextDep) -> JobVie
 
 
 async def _existing(job_id: JobId, context: ContextDep) -> JobRecord:
-    """Refuses before the stream begins, when a refusal can still be a problem document."""
+    """Check the job before the stream starts, while a refusal can still be a problem document."""
     return await run_in_threadpool(_job, context, job_id)
 
 
@@ -129,7 +129,7 @@ async def job_events(
     context: ContextDep,
     last_event_id: Annotated[str | None, Header(description="Sent by browsers when they reconnect.")] = None,
 ) -> AsyncIterator[ServerSentEvent]:
-    """The job as server-sent events: one `job` event a change, the last when it has ended."""
+    """The job as server-sent events: one `job` event per change, the last one when the job has ended."""
     seen = last_event_id
     with context.listener.subscribed(job.id) as subscription:
         while True:
@@ -143,5 +143,5 @@ async def job_events(
 
 
 def _version(job: JobRecord) -> str:
-    """Differs between any two states of a job that a caller could tell apart."""
+    """Differs between any two states of a job that look different to a caller."""
     return f"{job.status}.{job.attempt}.{job.parts_done}.{job.progress:.4f}.{int(job.cancel_requested)}"

@@ -1,4 +1,4 @@
-"""What is counted, in the format of Prometheus."""
+"""`GET /metrics`: counters and gauges in the Prometheus text format."""
 
 from __future__ import annotations
 
@@ -28,72 +28,88 @@ STATUSES = ("queued", "running", "succeeded", "failed", "cancelled")
 def metrics(context: ContextDep) -> Response:
     """Requests by route template, jobs by status, the age of the oldest queued part, failures."""
     with context.everywhere.begin() as conn:
-        counted = job_counts.take(conn)
+        counts = job_counts.count_jobs(conn)
     jobs = CollectorRegistry()
-    jobs.register(_Jobs(counted, context.notifier.failures))
+    jobs.register(_JobMetrics(counts, context.notifier.failures))
     return Response(generate_latest() + generate_latest(jobs), media_type=CONTENT_TYPE_LATEST)
 
 
-class _Jobs(Collector):
-    """A census as metrics; every status is always there, so that a graph has no holes."""
+class _JobMetrics(Collector):
+    """Job counts as metrics. Every status is always present, so that a graph has no gaps."""
 
-    def __init__(self, counted: JobCounts, ring_failures: int) -> None:
-        self._census = counted
-        self._ring_failures = ring_failures
+    def __init__(self, counts: JobCounts, notification_failures: int) -> None:
+        self._counts = counts
+        self._notification_failures = notification_failures
 
     def collect(self) -> Iterator[Metric]:
-        """The metrics."""
+        """All metrics of jobs."""
         jobs = GaugeMetricFamily("tastetest_jobs", "Jobs, by status.", labels=["status"])
         for status in STATUSES:
-            jobs.add_metric([status], self._census.jobs.get(status, 0))
+            jobs.add_metric([status], self._counts.jobs.get(status, 0))
         yield jobs
         parts = GaugeMetricFamily(
             "tastetest_parts", "Parts of unfinished jobs, by status.", labels=["status"]
         )
         for status in ("queued", "running"):
-            parts.add_metric([status], self._census.parts.get(status, 0))
+            parts.add_metric([status], self._counts.parts.get(status, 0))
         yield parts
         yield GaugeMetricFamily(
             "tastetest_oldest_queued_seconds",
-            "How long the part that waits longest has waited.",
-            value=self._census.oldest_queued_seconds,
+            "Seconds that the longest-waiting queued part has been ready for a worker.",
+            value=self._counts.oldest_queued_seconds,
         )
         yield GaugeMetricFamily(
             "tastetest_part_failures",
-            "Attempts that failed or lost their worker, of all jobs kept.",
-            value=self._census.failures,
+            "Attempts that failed or lost their worker, over all stored jobs.",
+            value=self._counts.failures,
         )
         yield GaugeMetricFamily(
             "tastetest_reconciled_ago_seconds",
-            "Since the reconciler last ran.",
-            value=self._census.reconciled_ago_seconds,
+            "Seconds since the reconciler last ran.",
+            value=self._counts.reconciled_ago_seconds,
         )
         yield GaugeMetricFamily(
             "tastetest_webhooks_paused",
-            "Webhooks that nothing is sent to after many failures.",
-            value=self._census.webhooks_paused,
+            "Webhooks that are paused after many failures.",
+            value=self._counts.webhooks_paused,
         )
         yield GaugeMetricFamily(
             "tastetest_oldest_delivery_seconds",
-            "How long the message has waited that waits longest for a webhook that takes messages.",
-            value=self._census.oldest_delivery_seconds,
+            "How long the longest-waiting message to an active webhook has waited.",
+            value=self._counts.oldest_delivery_seconds,
         )
-        kept = self._census.upkeep
+        maintenance = self._counts.maintenance
         yield CounterMetricFamily(
-            "tastetest_leases_expired", "Attempts whose worker was lost.", value=kept.leases_expired
+            "tastetest_leases_expired", "Attempts whose worker was lost.", value=maintenance.leases_expired
         )
-        yield CounterMetricFamily(
-            "tastetest_rings_repeated", "Rings that nobody had answered.", value=kept.rings_repeated
+        yield from _renamed_counter(
+            "tastetest_notifications_repeated",
+            "Notifications to workers that were sent again because no worker had answered in time.",
+            maintenance.notifications_repeated,
+            old_name="tastetest_rings_repeated",
         )
         failed = CounterMetricFamily(
-            "tastetest_maintenance_failures", "Tasks of maintenance that failed.", labels=["task"]
+            "tastetest_maintenance_failures",
+            "Failed tasks of the reconciler and of maintenance.",
+            labels=["task"],
         )
-        for task, count in ({"check": 0} | dict(kept.failures)).items():
+        for task, count in ({"check": 0} | dict(maintenance.failures)).items():
             failed.add_metric([task], count)
         yield failed
         yield GaugeMetricFamily(
-            "tastetest_broken_rules", "Invariants found broken at the last check.", value=len(kept.violations)
+            "tastetest_broken_rules",
+            "Number of data invariants violated at the last check.",
+            value=len(maintenance.violations),
         )
-        yield CounterMetricFamily(
-            "tastetest_ring_failures", "Rings that did not reach the broker.", value=self._ring_failures
+        yield from _renamed_counter(
+            "tastetest_notification_failures",
+            "Notifications to workers that did not reach the broker.",
+            self._notification_failures,
+            old_name="tastetest_ring_failures",
         )
+
+
+def _renamed_counter(name: str, text: str, value: int, *, old_name: str) -> Iterator[Metric]:
+    """A counter, and the same counter under its old name, which is kept for two minor versions."""
+    yield CounterMetricFamily(name, text, value=value)
+    yield CounterMetricFamily(old_name, f"Deprecated: use {name}_total.", value=value)

@@ -1,4 +1,4 @@
-"""Pages to start from: the home page, a matrix, and the one script they share."""
+"""Pages for people: the home page, a matrix, and their script."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PAGE: dict[int | str, dict[str, Any]] = {200: {"content": {"text/html": {"schema
 def get_home(
     request: Request, context: ContextDep, matrices_after: Cursor = None, jobs_after: Cursor = None
 ) -> Response:
-    """Matrices, recent jobs, and forms that use the API; older ones from the cursors on."""
+    """Matrices, recent jobs, and forms that use the API; the cursors lead to older ones."""
     with context.engine.begin() as conn:
         known = matrices.page(conn, matrices_after, RECENT)
         recent = jobs.page(conn, jobs_after, RECENT)
@@ -54,7 +54,7 @@ def get_home(
 
 
 def _older(what: str, cursor: str | None, **others: str | None) -> str | None:
-    """Where the next of these are, the other list left as it is; None where there are none."""
+    """The address of the next items of one list, with the other list unchanged; None if there are none."""
     if cursor is None:
         return None
     kept = {name: value for name, value in others.items() if value is not None}
@@ -69,7 +69,7 @@ def _older(what: str, cursor: str | None, **others: str | None) -> str | None:
 def get_matrix_page(
     matrix_id: MatrixId, request: Request, context: ContextDep, revision: Revision = None
 ) -> Response:
-    """A matrix as a page: scores with intervals, difficulty, subtasks, and what looks wrong with the data."""
+    """A matrix as a page: scores with intervals, difficulty, subtasks, and possible errors in the data."""
     with context.engine.begin() as conn:
         record = matrices.get(conn, matrix_id, revision)
         models = matrices.models(conn, record.id, record.revision, None, MOST_MODELS).items

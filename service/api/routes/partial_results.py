@@ -1,4 +1,4 @@
-"""What a job shows while it runs."""
+"""Results of a running job so far."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ router = APIRouter(prefix="/jobs", tags=["jobs"], route_class=StrictRoute)
 
 @router.get("/{job_id}/partial", responses=refusals(404, 409))
 def get_partial_result(job_id: JobId, context: ContextDep) -> PartialResult:
-    """Agreement and MDAD over the trials that are done, by method and size; without intervals.
+    """Agreement and MDAD over the finished trials, by method and size, without intervals.
 
-    For a look while a `/mdad` job runs. The result replaces it.
+    This is a preview while a `/mdad` job runs; the job's result replaces it.
     """
     with context.engine.begin() as conn:
         return PartialResult.model_validate(partial_result(conn, job_id))

@@ -1,4 +1,4 @@
-"""Selections on their way to other tools."""
+"""Exports of selections to other tools."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ CONTENT = {
 }
 
 
-def choice_of(conn: Connection, record: SelectionRecord) -> ExportedSelection:
-    """What there is to export of a selection."""
+def exported_selection(conn: Connection, record: SelectionRecord) -> ExportedSelection:
+    """The content of a selection's exports."""
     chosen = record.body["examples"]
     origin = matrices.origin(conn, record.matrix_id)
     if origin is None:
@@ -41,38 +41,38 @@ def choice_of(conn: Connection, record: SelectionRecord) -> ExportedSelection:
     return ExportedSelection(record.id, record.content_hash, examples, origin.tool, benchmark)
 
 
-def offered(choice: ExportedSelection) -> list[ExportView]:
-    """The formats worth offering: those for anyone, and those of the tool that ran the examples."""
-    fitting = (form for form in FORMATS.values() if form.name not in TOOLS or form.name == choice.tool)
-    return [_offer(form, choice) for form in fitting]
+def available_exports(selection: ExportedSelection) -> list[ExportView]:
+    """The available formats: general ones, and the one of the tool that ran the examples."""
+    fitting = (form for form in FORMATS.values() if form.name not in TOOLS or form.name == selection.tool)
+    return [_export_view(form, selection) for form in fitting]
 
 
-def _offer(form: ExportFormat, choice: ExportedSelection) -> ExportView:
-    name, href = form.filename(choice), f"/selections/{choice.id}/export?format={form.name}"
+def _export_view(form: ExportFormat, selection: ExportedSelection) -> ExportView:
+    name, href = form.filename(selection), f"/selections/{selection.id}/export?format={form.name}"
     try:
-        command = form.command(choice)
+        command = form.command(selection)
     except ExportError as cannot:
         return ExportView(format=form.name, href=None, filename=None, command=None, reason=f"{cannot}.")
     return ExportView(format=form.name, href=href, filename=name, command=command, reason=None)
 
 
-def response(form: ExportFormat, choice: ExportedSelection, etag: str) -> Response:
-    """The file.
+def response(form: ExportFormat, selection: ExportedSelection, etag: str) -> Response:
+    """The response with the exported file.
 
     Raises
     ------
     InvalidRequest
-        This selection has no such export.
+        This selection cannot be exported in this format.
     """
     try:
-        text = form.write(choice)
+        text = form.write(selection)
     except ExportError as cannot:
         raise InvalidRequest(
             f"{cannot}.", [FieldError("query/format", "no_such_export", f"{cannot}.")]
         ) from None
     headers = {
         "ETag": f'"{etag}"',
-        "Content-Disposition": f'attachment; filename="{form.filename(choice)}"',
-        "Link": f'</selections/{choice.id}>; rel="describedby"',
+        "Content-Disposition": f'attachment; filename="{form.filename(selection)}"',
+        "Link": f'</selections/{selection.id}>; rel="describedby"',
     }
     return Response(text, media_type=form.media_type, headers=headers)

@@ -1,4 +1,4 @@
-"""Selections: read and export; they never change."""
+"""Selections: list, read, export, delete; a selection never changes."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def get_selection(
     """A chosen micro-benchmark, and how to run it."""
     with context.engine.begin() as conn:
         record = selections.get(conn, selection_id)
-        choice = selection_exports.choice_of(conn, record)
-    # A matrix learns at most once what a tool calls its examples.
-    etag = record.content_hash + (f".{choice.tool}" if choice.tool else "")
+        selection = selection_exports.exported_selection(conn, record)
+    # The tool's ids are added to a matrix at most once, so the tag need not include them in full.
+    etag = record.content_hash + (f".{selection.tool}" if selection.tool else "")
     if etags.fresh(request, etag):
         return etags.not_modified(etag)
     response.headers["ETag"] = f'"{etag}"'
     return SelectionDetail(
-        **dict(responses.selection_view(record)), exports=selection_exports.offered(choice)
+        **dict(responses.selection_view(record)), exports=selection_exports.available_exports(selection)
     )
 
 
@@ -66,20 +66,19 @@ def export_selection(
     selection_id: SelectionId,
     request: Request,
     context: ContextDep,
-    format: Annotated[selection_exports.Name, Query(description="What it is for.")] = "ids",
+    format: Annotated[selection_exports.Name, Query(description="The format of the file.")] = "ids",
 ) -> Response:
     """The chosen examples as a file for another tool; `GET /selections/{id}` has the command that takes it.
 
-    `ids`: one a line. `csv`: with weights; text that a spreadsheet would run as a formula is led in
-    by an apostrophe. `json`: with weights and what the tool that ran them calls them.
-    `lm_eval`: the JSON that lm-evaluation-harness takes as `--samples`. `inspect`: what
-    Inspect takes as `--sample-id`. `helm`: refused, with the reason. The last three are for
-    matrices read from that tool's own logs.
+    `ids`: one per line. `csv`: with weights; text that a spreadsheet would read as a formula gets a
+    leading apostrophe. `json`: with weights and the tool's own ids. `lm_eval`: the JSON for
+    lm-evaluation-harness's `--samples`. `inspect`: the value for Inspect's `--sample-id`. `helm`:
+    refused, with the reason. The last three need a matrix that was read from logs of that tool.
     """
     with context.engine.begin() as conn:
         record = selections.get(conn, selection_id)
-        choice, form = selection_exports.choice_of(conn, record), FORMATS[format]
-    etag = f"{record.content_hash}.{format}.{choice.tool}"
+        selection, form = selection_exports.exported_selection(conn, record), FORMATS[format]
+    etag = f"{record.content_hash}.{format}.{selection.tool}"
     if etags.fresh(request, etag):
         return etags.not_modified(etag)
-    return selection_exports.response(form, choice, etag)
+    return selection_exports.response(form, selection, etag)

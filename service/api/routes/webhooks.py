@@ -1,4 +1,4 @@
-"""Webhooks: addresses that are told of the end of jobs."""
+"""Webhooks: addresses that receive a message when a job ends."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def create_webhook(
     response: Response,
     context: ContextDep,
 ) -> WebhookSecret:
-    """Have an address told when a job succeeds, fails or is cancelled.
+    """Send a message to an address whenever a job succeeds, fails or is cancelled.
 
     Messages are signed as standardwebhooks.com says, one at a time, and sent again for a day and a half
     until they are answered 2xx; `webhook-id` stays the same. After many failures in a row the webhook is
@@ -74,15 +74,15 @@ def get_webhook(webhook_id: WebhookId, context: ContextDep) -> WebhookView:
 
 @router.get("/{webhook_id}/deliveries", responses=refusals(404))
 def list_deliveries(webhook_id: WebhookId, context: ContextDep, limit: Limit = 50) -> DeliveryList:
-    """The newest messages to this address, and how they fared."""
+    """The newest messages to this address, with the outcome of each."""
     with context.engine.begin() as conn:
-        found = webhooks.told(conn, webhook_id, limit)
+        found = webhooks.recent_deliveries(conn, webhook_id, limit)
     return DeliveryList(items=[_delivery(record) for record in found])
 
 
 @router.post("/{webhook_id}/rotate", responses=refusals(404))
 def rotate_secret(webhook_id: WebhookId, context: ContextDep) -> WebhookSecret:
-    """Replace the secret; for a day messages are signed with the old one too."""
+    """Replace the secret; for a day, messages are also signed with the old one."""
     secret = new_secret()
     overlap = timedelta(hours=context.settings.webhook_overlap_hours)
     with context.engine.begin() as conn:
@@ -111,7 +111,7 @@ def redeliver(webhook_id: WebhookId, delivery_id: DeliveryId, context: ContextDe
 
 @router.delete("/{webhook_id}", status_code=204, response_class=Response, responses=refusals(404))
 def delete_webhook(webhook_id: WebhookId, context: ContextDep) -> None:
-    """Forget an address, with what was still to be told it."""
+    """Delete an address and the messages that were not yet delivered to it."""
     with context.engine.begin() as conn:
         webhooks.delete(conn, webhook_id)
 

@@ -1,4 +1,4 @@
-"""What a request is checked against: the shape of a matrix without its scores."""
+"""The outline of a matrix, without its scores, against which requests are checked."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Outline:
     incomplete_examples : int
         Examples with a missing cell, when known.
     examples : tuple of str
-        Ids, where the request names any.
+        Ids, if the request names any.
     accuracies : tuple of float or None
         Mean score of each model, when known.
     arrived : tuple of int
@@ -62,8 +62,8 @@ class Outline:
     @classmethod
     def of(cls, matrix: Matrix) -> Outline:
         """The outline of a matrix."""
-        gone = matrix.missing
-        incomplete = () if gone is None else np.flatnonzero(gone.any(axis=1)).tolist()
+        missing = matrix.missing
+        incomplete = () if missing is None else np.flatnonzero(missing.any(axis=1)).tolist()
         return cls(
             models=matrix.models,
             n_examples=len(matrix.examples),
@@ -74,12 +74,12 @@ class Outline:
             confidences=matrix.confidences is not None,
             embeddings=matrix.embeddings is not None,
             incomplete_models=tuple(matrix.models[i] for i in incomplete),
-            incomplete_examples=0 if gone is None else int(gone.any(axis=0).sum()),
+            incomplete_examples=0 if missing is None else int(missing.any(axis=0).sum()),
             examples=matrix.examples,
         )
 
     def after(self, policy: str) -> Outline:
-        """The outline once missing cells are dealt with (`Matrix.fill`)."""
+        """The outline after filling or dropping missing cells (`Matrix.fill`)."""
         full = replace(self, missing_cells=0, incomplete_models=(), incomplete_examples=0)
         if policy == "drop_models":
             dropped = set(self.incomplete_models)

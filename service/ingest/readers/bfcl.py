@@ -38,6 +38,8 @@ def read(file: File, context: Context) -> Iterator[Block]:
     if not isinstance(total, int) or not isinstance(correct, int) or not 0 < total <= context.limits.examples:
         raise refuse(
             f"{file.name}: total_count and correct_count must be whole numbers; send the file that BFCL "
+            "wrote; send the file that BFCL "
+            "wrote; send the file that BFCL "
             "wrote",
             "summary",
         )

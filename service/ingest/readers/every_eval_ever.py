@@ -80,7 +80,9 @@ def _add(
     ]
     if not isinstance(sample, str | int) or not candidates:
         raise refuse(
-            f"{place} has no sample_id or no evaluation.score; add both", "record", [(place, "incomplete")]
+            f"{place} has no sample_id or no evaluation.score; add both; add both; add both",
+            "record",
+            [(place, "incomplete")],
         )
     metric = metric_choice.choose_one(candidates, context.options.metric or _METRICS, "metric", place)
     value = number(evaluation[metric], context.options)

@@ -56,6 +56,8 @@ class Log:
         if version is not None and version not in VERSIONS:
             detail = (
                 f"{name} is an Inspect log of version {version}; this service reads versions 1 and 2; "
+                "convert it with `inspect log convert`; "
+                "convert it with `inspect log convert`; "
                 "convert it with `inspect log convert`"
             )
             raise refuse(detail, "log_version", [(name, f"version {version}")])

@@ -44,7 +44,12 @@ def read(file: File, context: Context) -> Iterator[Block]:
             for metric, value in _scores(record):
                 scored.setdefault(metric, []).append((sample, number(value, context.options), row))
     if not spec:
-        raise refuse(f"{file.name} has no spec on its first line; send the log that oaieval wrote", "no_spec")
+        raise refuse(
+            f"{file.name} has no spec on its first line; send the log that oaieval wrote; send the log that "
+            "oaieval wrote; send the log that "
+            "oaieval wrote",
+            "no_spec",
+        )
     task = str(spec.get("eval_name") or "eval")
     context.tasks.append(task)
     metric = metric_choice.choose_one(

@@ -91,6 +91,8 @@ def _ids(value: object, key: str, file: File, context: Context) -> list[str]:
     if len(set(found)) < len(found):
         context.warn(
             f"{file.name}: the list {key} names {len(found) - len(set(found))} instances twice; send the "
+            "file that the harness wrote; send the "
+            "file that the harness wrote; send the "
             "file that the harness wrote"
         )
     return found
@@ -102,7 +104,9 @@ def _by_instance(document: Mapping[str, object], file: File) -> dict[str, tuple[
         resolved = value.get("resolved") if isinstance(value, dict) else value
         if not isinstance(resolved, bool | None):
             raise refuse(
-                f"{file.name}: instance {name!r} has no verdict; send the file that the harness wrote",
+                f"{file.name}: instance {name!r} has no verdict; send the file that the harness wrote; send "
+                "the file that the harness wrote; send "
+                "the file that the harness wrote",
                 "record",
                 [(name, "no verdict")],
             )

@@ -46,11 +46,11 @@ def test_jobs_are_counted_by_status_and_the_queue_has_an_age(api: httpx.Client) 
     assert value(after, 'tastetest_jobs{status="queued"}') == 1
     assert value(after, 'tastetest_parts{status="queued"}') == 1
     assert value(after, "tastetest_oldest_queued_seconds") > 0
-    assert value(after, "tastetest_ring_failures_total") == 0
+    assert value(after, "tastetest_notification_failures_total") == 0
 
 
 def test_the_scheduler_is_missed(api: httpx.Client, db: sa.Engine) -> None:
     assert value(api.get("/metrics").text, "tastetest_reconciled_ago_seconds") == math.inf
     with db.begin() as conn:
-        maintenance_state.count(conn, expired=0, rung=0)
+        maintenance_state.count(conn, expired=0, repeated=0)
     assert value(api.get("/metrics").text, "tastetest_reconciled_ago_seconds") < 60

@@ -121,7 +121,7 @@ def test_a_matrix_without_logs_learns_its_ids_from_one(
     ask = {"matrix_id": found, "method": "random", "size": 5}
     path = f"/selections/{Worker(db, settings).result(api, '/select', ask)['selection_id']}"
     before = api.get(path)
-    refusal(api.get(f"{path}/export", params={"format": "lm_eval"}), "upload its samples_*.jsonl as they are")
+    refusal(api.get(f"{path}/export", params={"format": "lm_eval"}), "upload its samples_*.jsonl unchanged")
     assert [export["format"] for export in before.json()["exports"]] == ["ids", "csv", "json"]
     put = api.put(f"/matrices/{found}/models/new", content=archive(run("new", 9)))
     assert put.status_code == 201, put.text
@@ -134,16 +134,22 @@ def test_answers_to_other_questions_under_the_same_ids_are_noticed(
     api: httpx.Client, matrix: str, selection: dict[str, Any]
 ) -> None:
     other = archive(run("late", 7, version="new"))
-    refusal(api.put(f"/matrices/{matrix}/models/late", content=other), "24 of 24 examples differ in content")
+    refusal(
+        api.put(f"/matrices/{matrix}/models/late", content=other), "24 of 24 examples have another content"
+    )
     kept = api.put(f"/matrices/{matrix}/models/late", content=other, params={"unmatched": "keep"})
     assert kept.status_code == 201
     scores = api.post(f"/selections/{selection['selection_id']}/scores", content=other)
-    assert any("24 examples differ in content" in warning for warning in scores.json()["warnings"])
+    assert any("24 examples have another content" in warning for warning in scores.json()["warnings"])
 
 
 def test_a_model_of_another_version_is_refused_with_both_counts(api: httpx.Client, matrix: str) -> None:
     answer = api.put(f"/matrices/{matrix}/models/m9", content=archive(run("m9", 9, start=3)))
-    refusal(answer, "6 of the 24 examples are not in the matrix", "6 of its 24 are not in the upload")
+    refusal(
+        answer,
+        "6 of the 24 examples in the upload are not in the matrix",
+        "6 of the 24 examples in the matrix are not in the upload",
+    )
 
 
 def test_an_upload_is_answered_model_by_model(api: httpx.Client) -> None:
