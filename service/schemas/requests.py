@@ -26,6 +26,9 @@ class _OfMatrix(RequestModel):
     revision: Annotated[Count | None, Field(description="Of the matrix; the newest when left out.")] = None
 
 
+EXPECT_REASON = Field(
+    max_length=500, description="Why: in the settings of a job, which can be sent again as they are."
+)
 EXPECT = Field(
     description="What new models are: `like` the source models, or `better` than they are. When left out, "
     "`better` where release dates or the order of arrival show that newcomers are better than all before "
@@ -63,6 +66,7 @@ class SelectRequest(_OfMatrix):
     ] = None
     missing: Annotated[Missing, MISSING] = "error"
     expect: Annotated[Literal["like", "better"] | None, EXPECT] = None
+    expect_reason: Annotated[str | None, EXPECT_REASON] = None
     guarantee: Annotated[
         bool,
         Field(
@@ -173,6 +177,7 @@ class MdadRequest(_OfMatrix):
     by_subtask: bool = False
     max_size: Annotated[Count | None, Field(description="The largest size you would run.")] = None
     expect: Annotated[Literal["like", "better"] | None, EXPECT] = None
+    expect_reason: Annotated[str | None, EXPECT_REASON] = None
     target_settings: Annotated[
         list[Literal["like", "better", "worse", "family", "later"]] | None,
         Field(

@@ -46,7 +46,7 @@ def test_a_path_that_leads_nowhere(api: httpx.Client) -> None:
         ("PATCH", "/matrices", "GET, POST"),
         ("POST", "/matrices/x", "DELETE, GET"),
         ("GET", "/mdad", "POST"),
-        ("DELETE", "/matrices/x/models/a/b", "GET, PUT"),
+        ("DELETE", "/matrices/x/models/a/b", "GET, PATCH, PUT"),
         ("GET", "/jobs/x/cancel", "POST"),
     ],
 )

@@ -100,6 +100,7 @@ BODIES: dict[str, Callable[[Ids], Request]] = {
     "measure_power": lambda ids: Request(
         sent={"json": {"matrix_id": ids["matrix_id"], "difference": 0.1, "models": ["a", "b"]}}
     ),
+    "patch_model": lambda ids: Request(sent={"json": {"family": "theirs"}}),
     "create_webhook": lambda ids: Request(sent={"json": {"url": "http://127.0.0.1/other"}}),
 }
 # Operations that name nobody's id: what they tell must hold nothing of the first workspace's.

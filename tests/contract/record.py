@@ -127,6 +127,8 @@ def _good(api: httpx.Client, worker: Worker) -> None:
         put = {"content": table([MODELS[-1]]), "headers": {"Content-Type": "text/csv"}}
         answer = api.put(f"/matrices/{matrix}/models/{MODELS[-1]}", params=ROWS, **put)
         assert str(answer.status_code) == status, answer.text
+    facts = {"family": "chat", "released": "2026-01-31", "tags": ["open"]}
+    api.patch(f"/matrices/{matrix}/models/{MODELS[-1]}", json=facts)
     for path in ("", "/scores", "/drift", "/export", "/export?format=csv", "/export?format=json"):
         api.get(f"/selections/{selection}{path}")
     models = f"/matrices/{matrix}/models"

@@ -143,7 +143,7 @@ def test_prometheus_takes_the_configuration(promtool: str, tmp_path: Path) -> No
     key = tmp_path / "key"
     key.write_text("tt_key\n")
     shutil.copy(OPERATIONS / "alerts.yml", tmp_path)
-    (tmp_path / "prometheus.yml").write_text(config.replace("/etc/prometheus/tastetest_key", str(key)))
+    (tmp_path / "prometheus.yml").write_text(config.replace("/etc/prometheus/tastetest.key", str(key)))
     ran = subprocess.run(
         [promtool, "check", "config", tmp_path / "prometheus.yml"],
         capture_output=True,

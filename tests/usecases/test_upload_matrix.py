@@ -21,7 +21,7 @@ def sent(table: bytes, options: Options | None = None) -> SentFile:
 
 def test_a_file_becomes_a_matrix_and_a_model_joins_it(db: Engine) -> None:
     with db.begin() as conn:
-        matrix = create_matrix(conn, sent(TABLE).read(), "small", ROOM)
+        matrix = create_matrix(conn, sent(TABLE).read(), "small", ROOM, {})
     stored = put_model(db, matrix.id, sent(b"model,z,x,y\nc,1,1,0\n"), ROOM)
     assert stored.created
     assert (stored.matrix.revision, stored.matrix.n_models) == (2, 3)
@@ -34,13 +34,13 @@ def test_a_file_becomes_a_matrix_and_a_model_joins_it(db: Engine) -> None:
 
 def test_nothing_is_stored_where_there_is_no_room(db: Engine) -> None:
     with pytest.raises(StorageFull, match="delete some first"), db.begin() as conn:
-        create_matrix(conn, sent(TABLE).read(), "too much", 1)
+        create_matrix(conn, sent(TABLE).read(), "too much", 1, {})
     with db.begin() as conn:
         assert all(matrix.name != "too much" for matrix in matrices.page(conn, None, 100).items)
 
 
 def test_a_model_of_another_benchmark_is_refused(db: Engine) -> None:
     with db.begin() as conn:
-        matrix = create_matrix(conn, sent(TABLE).read(), "small", ROOM)
+        matrix = create_matrix(conn, sent(TABLE).read(), "small", ROOM, {})
     with pytest.raises(InvalidUpload):
         put_model(db, matrix.id, sent(b"model,p,q\nc,1,1\n"), ROOM)
