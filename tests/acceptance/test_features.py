@@ -69,7 +69,7 @@ def test_a_learning_curve_paired_differences_and_stability(client: httpx.Client,
     for sources in (5, 20):
         stable = lines["confidence_strata", sources]["stability"]
         assert [row["size"] for row in stable] == [10, 40]
-        assert all(0 < row["jaccard"] < 1 for row in stable)
+        assert all(0 <= row["jaccard"] < 1 for row in stable), stable
     for gap in found["differences"]:
         for other in gap["others"]:
             low, high = other["agreement"]["interval"]
@@ -97,6 +97,5 @@ def test_a_recommendation_is_a_sentence(client: httpx.Client, digits: str) -> No
     advice = measured(client, digits, methods=["random"], trials=20, target_mdad=0.06)["recommendation"]
     assert advice["status"] == "recommended"
     assert advice["sentence"].startswith(f"Use {advice['size']} of 1200 examples drawn at random: models ")
-    assert advice["sentence"].endswith(
-        "come out in the order that unseen examples give them in 80 % of cases."
-    )
+    assert "come out in the order that all examples give them in 80 % of cases" in advice["sentence"]
+    assert advice["mdad"] <= 0.06

@@ -119,7 +119,7 @@ def test_the_demo_shows_the_main_job_and_leaves_nothing() -> None:
         env = os.environ | {"TMPDIR": folder, "COLUMNS": "140"}
         shown = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False, env=env)
         assert shown.returncode == 0, shown.stderr
-        for expected in ("91 models × 1200 examples", "MDAD", "new items", "Chosen examples", "curl"):
+        for expected in ("91 models × 1200 examples", "MDAD", "resolution", "Chosen examples", "curl"):
             assert expected in shown.stdout, shown.stdout
         assert not list(Path(folder).glob("tastetest-demo-*"))
         assert processes_of(Path(folder)) == []

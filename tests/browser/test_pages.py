@@ -97,7 +97,7 @@ def test_a_selection_is_chosen_from_the_form(open_page: Open, report: str) -> No
     form.get_by_role("button", name="Choose").click()
     expect(page.locator("h1.advice")).to_contain_text("30 examples of 1,200")
     with page.expect_download() as download:
-        page.get_by_role("link", name="Ids, one a line").click()
+        page.get_by_role("link", name="Ids, one per line").click()
     assert len(Path(download.value.path()).read_text().split()) == 30
 
 
@@ -118,7 +118,9 @@ def test_two_models_are_compared(open_page: Open, report: str) -> None:
     form.get_by_label("Baseline").fill("svm-rbf-c10-train597")
     form.get_by_label("Candidate").fill("tree-depth3-train597")
     form.get_by_role("button", name="Compare").click()
-    expect(form.locator("output.fail")).to_contain_text("Fail. The difference, −49.")
+    expect(form.locator("output.fail")).to_contain_text(
+        "Fail. Every example was answered: the difference is −49."
+    )
     expect(form.locator("output")).to_contain_text("on 1200 examples")
 
 

@@ -56,20 +56,20 @@ def test_what_the_previous_release_writes_the_schema_still_takes(old: Release, d
 
 
 def test_jobs_pass_between_the_releases(old: Release, new: Release) -> None:
-    """As in a rolling upgrade: the schema first, then servers and workers one by one."""
-    with contextlib.ExitStack() as at_work, old.api() as old_ready, new.api() as new_ready:
-        at_work.enter_context(old.worker())
+    """As in a rolling upgrade: the schema first, then the workers, then the servers."""
+    with contextlib.ExitStack() as clients, old.api() as old_ready, new.api() as new_ready:
         before, after = old_ready(), new_ready()
-        olds = at_work.enter_context(httpx.Client(base_url=before, timeout=60))
-        news = at_work.enter_context(httpx.Client(base_url=after, timeout=60))
+        olds = clients.enter_context(httpx.Client(base_url=before, timeout=60))
+        news = clients.enter_context(httpx.Client(base_url=after, timeout=60))
         assert olds.get("/readyz").status_code == 200
         matrix = olds.post("/matrices", json=TINY).raise_for_status().json()
         assert news.get(f"/matrices/{matrix['id']}").json()["content_hash"] == matrix["content_hash"]
         asked = {"matrix_id": matrix["id"], "methods": ["random"], "sizes": [2], "trials": 4}
-        job = finished(olds, olds.post("/mdad", json=asked))
+        with old.worker():
+            job = finished(olds, olds.post("/mdad", json=asked))
         assert job["status"] == "succeeded"
         assert news.get(job["links"]["result"]).content == olds.get(job["links"]["result"]).content
-        assert json.loads(result(news, news.post("/mdad", json=asked | {"seed": 1})))["methods"]
-        at_work.close()
-        with new.worker(), httpx.Client(base_url=before, timeout=60) as olds:
-            assert json.loads(result(olds, olds.post("/mdad", json=asked | {"seed": 2})))["methods"]
+        with new.worker():
+            for seed, servers in enumerate((olds, news), start=1):
+                found = json.loads(result(servers, servers.post("/mdad", json=asked | {"seed": seed})))
+                assert found["methods"]

@@ -55,6 +55,8 @@ def test_an_unknown_revision_and_a_costly_request_are_refused(db: Engine, matrix
     with pytest.raises(NotFound) as refused, db.begin() as conn:
         submit_job(conn, JobRequest("select", matrix_id, 9, {"method": "random", "size": 5}), LIMITS)
     assert refused.value.faults[0].pointer == "/revision"
-    mdad = JobRequest("mdad", matrix_id, None, {"methods": ["optimal_design"], "sizes": [5], "trials": 10, "seed": 0})
+    mdad = JobRequest(
+        "mdad", matrix_id, None, {"methods": ["optimal_design"], "sizes": [5], "trials": 10, "seed": 0}
+    )
     with pytest.raises(TooCostly), db.begin() as conn:
         submit_job(conn, mdad, JobLimits(1e-9, 10, 100, 2))
