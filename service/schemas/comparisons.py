@@ -25,6 +25,10 @@ Preset = Annotated[
         "the margin is shown. The last two may be inconclusive."
     ),
 ]
+Revision = Annotated[
+    Count | None,
+    Field(description="Revision of the matrix, only with `matrix_id`; the newest when left out."),
+]
 NON_INFERIORITY_MARGIN = 0.05
 """Without any margin not even an unchanged model could be shown to be no worse."""
 Power = Annotated[float, Field(ge=0.5, le=0.999, description="With which a drop is to be found.")]
@@ -47,7 +51,7 @@ class CompareRequest(RequestModel):
     """Compare a candidate, or several, with a baseline."""
 
     matrix_id: Annotated[Name | None, Field(description="Compare on the full benchmark.")] = None
-    revision: Count | None = None
+    revision: Revision = None
     selection_id: Annotated[Name | None, Field(description="Compare on its examples only.")] = None
     baseline: Annotated[
         Side,
@@ -56,7 +60,12 @@ class CompareRequest(RequestModel):
             "scores were kept, or answers."
         ),
     ]
-    candidate: Side | None = None
+    candidate: Annotated[
+        Side | None,
+        Field(
+            description="The model to compare, named or sent like `baseline`; either this or `candidates`."
+        ),
+    ] = None
     candidates: Annotated[
         list[Side] | None,
         Field(min_length=1, max_length=100, description="Several at once: all verdicts hold together."),
@@ -128,7 +137,7 @@ class CompareRequest(RequestModel):
 class Threshold(RequestModel):
     """A gate you already have: scores below `threshold` fail."""
 
-    threshold: Fraction
+    threshold: Annotated[Fraction, Field(description="Scores below this fraction fail.")]
     n: Annotated[Count, Field(le=1_000_000, description="Examples it is run on.")]
     score: Annotated[Fraction, Field(description="True score of a healthy model.")]
     bad_score: Annotated[
@@ -157,7 +166,7 @@ class PowerRequest(RequestModel):
         Field(ge=1e-6, description="Share of examples only one of the two gets right; else of the matrix."),
     ] = None
     matrix_id: Annotated[Name | None, Field(description="Take the disagreement from its models.")] = None
-    revision: Count | None = None
+    revision: Revision = None
     models: Annotated[
         list[Name] | None, Field(min_length=2, max_length=1000, description="Only among these models of it.")
     ] = None
@@ -185,7 +194,9 @@ class PowerRequest(RequestModel):
             min_length=1, max_length=50, description="By default 10 to 1000, as far as the benchmark goes."
         ),
     ] = None
-    threshold: Threshold | None = None
+    threshold: Annotated[
+        Threshold | None, Field(description="A gate on one model's score, to compute how often it is wrong.")
+    ] = None
 
     @model_validator(mode="after")
     def _has_disagreement(self) -> PowerRequest:

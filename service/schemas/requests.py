@@ -11,7 +11,10 @@ from service.schemas.base import Fraction, RequestModel, auto_or_list, named_or,
 Missing = Literal["error", "drop_examples", "drop_models", "zero"]
 Name = Annotated[str, Field(min_length=1, max_length=500)]
 # As far as every JSON reader is exact.
-Seed = Annotated[int, Field(ge=0, lt=2**53)]
+Seed = Annotated[
+    int,
+    Field(ge=0, lt=2**53, description="Seed of all random draws; the same request gives the same result."),
+]
 Count = Annotated[int, Field(ge=1, lt=2**31)]
 Options = Annotated[dict[str, Any], Field(description="The method's own options, by name.")]
 
@@ -79,8 +82,10 @@ class SelectRequest(_OfMatrix):
 class MethodSpec(RequestModel):
     """A method with its estimator and options."""
 
-    method: Name
-    estimator: Name | None = None
+    method: Annotated[Name, Field(description="`random`, `stratified`, …, as in `POST /select`.")]
+    estimator: Annotated[
+        Name | None, Field(description="How answers become a full score; the method's own when left out.")
+    ] = None
     options: Options = Field(default_factory=dict)
     scored_by: Annotated[
         Literal["scores", "confidences"] | None, Field(description="What the targets' answers are.")
@@ -174,7 +179,9 @@ class MdadRequest(_OfMatrix):
     group: Annotated[
         list[Name] | None, Field(description="Report agreement among these models only, too.")
     ] = None
-    by_subtask: bool = False
+    by_subtask: Annotated[
+        bool, Field(description="Report each subtask on its own, too; needs a matrix with subtasks.")
+    ] = False
     max_size: Annotated[Count | None, Field(description="The largest size you would run.")] = None
     expect: Annotated[Literal["like", "better"] | None, EXPECT] = None
     expect_reason: Annotated[str | None, EXPECT_REASON] = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -11,20 +11,31 @@ from service.schemas.selections import MatrixRef
 
 Verdict = Literal["pass", "fail", "inconclusive"]
 RankInterval = list[int]
+RandomExamples = Annotated[int, Field(description="Number of examples, drawn at random.")]
+PresetUsed = Annotated[
+    Literal["regression", "non_inferiority", "improvement"],
+    Field(description="What the gate is for, as in the request."),
+]
+MarginUsed = Annotated[
+    float,
+    Field(description="Largest acceptable drop, a fraction; for `improvement` the gain to exceed."),
+]
 
 
 class McNemarView(ResponseModel):
     """McNemar's test on 0/1 scores; both p-values two-sided."""
 
-    exact: float
+    exact: float = Field(description="Exact p-value; 1 when the models differ on no example.")
     mid_p: float = Field(description="The one a verdict without a margin rests on.")
 
 
 class FullBenchmarkView(ResponseModel):
     """The same runs on all examples of the benchmark."""
 
-    difference: float
-    interval: Interval
+    difference: float = Field(
+        description="Candidate − baseline on all examples, a fraction; estimated where not all were answered."
+    )
+    interval: Interval = Field(description="Two-sided interval of this difference at `confidence`.")
     order_probability: float | None = Field(
         description="That the order there is the one observed here; null where neither is ahead."
     )
@@ -33,9 +44,9 @@ class FullBenchmarkView(ResponseModel):
 class DropOutcomeView(ResponseModel):
     """What a gate does with a model this much worse; what is left of 1 is inconclusive."""
 
-    drop: float
-    fail: float
-    passes: float
+    drop: float = Field(description="True drop of the candidate, a fraction.")
+    fail: float = Field(description="Probability that the verdict is `fail`.")
+    passes: float = Field(description="Probability that the verdict is `pass`.")
 
 
 class GateView(ResponseModel):
@@ -57,69 +68,95 @@ class GateView(ResponseModel):
         description="Found with the power asked for; null where not even the largest drop is."
     )
     examples_needed: int | None = Field(description="To decide a difference like the one observed.")
-    examples_needed_reason: str | None
+    examples_needed_reason: str | None = Field(
+        description="Why `examples_needed` is null; null when it is given."
+    )
     examples_to_pass_if_equal: int | None = Field(
         description="Null without a margin: equal is then never shown."
     )
-    can_pass: bool
-    can_fail: bool
+    can_pass: bool = Field(description="Whether some answers to this many examples would pass.")
+    can_fail: bool = Field(description="Whether some answers to this many examples would fail.")
 
 
 class EquivalenceView(ResponseModel):
     """Two one-sided tests: equal for all that matters, within the margin."""
 
-    margin: float
-    level: float
-    p_not_worse: float
-    p_not_better: float
-    p: float
-    equivalent: bool
+    margin: float = Field(description="Differences smaller than this fraction count as none.")
+    level: float = Field(description="Level of each one-sided test: 1 − `confidence`.")
+    p_not_worse: float = Field(
+        description="One-sided p-value of the test that rejects “worse by the margin or more”."
+    )
+    p_not_better: float = Field(
+        description="One-sided p-value of the test that rejects “better by the margin or more”."
+    )
+    p: float = Field(description="The larger of the two p-values.")
+    equivalent: bool = Field(description="Whether `p` is at most `level`.")
 
 
 class ClustersView(ResponseModel):
     """Examples that belong together."""
 
-    count: int
-    standard_error_ignoring_them: float
+    count: int = Field(description="Number of clusters among the examples both answered.")
+    standard_error_ignoring_them: float = Field(
+        description="Standard error of the difference if every example were independent, a fraction."
+    )
 
 
 class RunsView(ResponseModel):
     """What one model's repeated runs say."""
 
-    runs: int
-    always_right: int
-    always_wrong: int
-    mixed: int
-    run_scores: list[float]
-    run_deviation: float | None
-    identical: bool
+    runs: int = Field(description="Largest number of runs of any example.")
+    always_right: int = Field(
+        description="Number of examples with two runs or more that score 1 in every run."
+    )
+    always_wrong: int = Field(
+        description="Number of examples with two runs or more that score 0 in every run."
+    )
+    mixed: int = Field(description="Number of all other examples with two runs or more.")
+    run_scores: list[float] = Field(description="Mean score of each run over the examples it has, in [0, 1].")
+    run_deviation: float | None = Field(
+        description="Standard deviation of the score on these examples from one run to the next, a "
+        "fraction; null when no example has two runs."
+    )
+    identical: bool = Field(
+        description="Whether there are two runs or more and no answer differs between them."
+    )
 
 
 class RepeatsView(ResponseModel):
     """Both models' runs."""
 
-    baseline: RunsView
-    candidate: RunsView
+    baseline: RunsView = Field(description="The baseline's runs.")
+    candidate: RunsView = Field(description="The candidate's runs.")
 
 
 class RunNoiseView(ResponseModel):
     """Mean variance of one answer from one run to the next."""
 
-    baseline: float
-    candidate: float
-    known_from: Literal["repeats", "stated"]
+    baseline: float = Field(
+        description="Variance for the baseline; the candidate's when only the candidate was repeated."
+    )
+    candidate: float = Field(
+        description="Variance for the candidate; the baseline's when only the baseline was repeated."
+    )
+    known_from: Literal["repeats", "stated"] = Field(
+        description="`repeats`: measured on repeated runs; `stated`: `run_variance` of the request."
+    )
 
 
 class SubtaskDifferenceView(ResponseModel):
     """Candidate − baseline on one subtask; all intervals hold together."""
 
-    subtask: str
-    n: int
-    n_benchmark: int
-    baseline_score: float
-    candidate_score: float
-    difference: float
-    interval: Interval
+    subtask: str = Field(description="Name of the subtask.")
+    n: int = Field(description="Number of its examples that both models answered.")
+    n_benchmark: int = Field(description="Number of its examples in the full benchmark.")
+    baseline_score: float = Field(description="Baseline's mean score on the `n` examples, in [0, 1].")
+    candidate_score: float = Field(description="Candidate's mean score on the `n` examples, in [0, 1].")
+    difference: float = Field(description="Candidate − baseline, a fraction.")
+    interval: Interval = Field(
+        description="Two-sided interval of the difference; those of all subtasks hold together at "
+        "`confidence`."
+    )
     verdict: Verdict | None = Field(description="By `subtask_margin`; null without one.")
     dropped: bool = Field(description="Whether a drop is shown: the interval lies below zero.")
 
@@ -127,8 +164,8 @@ class SubtaskDifferenceView(ResponseModel):
 class FlipsView(ResponseModel):
     """Examples that changed hands, by id."""
 
-    lost: list[str]
-    won: list[str]
+    lost: list[str] = Field(description="Examples on which the baseline has the higher score.")
+    won: list[str] = Field(description="Examples on which the candidate has the higher score.")
 
 
 class ComparisonView(ResponseModel):
@@ -139,30 +176,51 @@ class ComparisonView(ResponseModel):
     `inconclusive`: these examples cannot tell, or too few were answered by both.
     """
 
-    baseline: str
-    candidate: str
-    verdict: Verdict
-    reason: str
-    preset: Literal["regression", "non_inferiority", "improvement"]
-    margin: float
-    confidence: float
-    power: float
-    truth: Literal["population", "full_benchmark", "runs"]
-    baseline_score: float
-    candidate_score: float
+    baseline: str = Field(description="Name of the baseline.")
+    candidate: str = Field(description="Name of the candidate.")
+    verdict: Verdict = Field(
+        description="`pass`, `fail` or `inconclusive`; the worst of the average's and, with "
+        "`subtask_margin`, the subtasks'."
+    )
+    reason: str = Field(description="Why the verdict is what it is, in one to three sentences.")
+    preset: PresetUsed
+    margin: MarginUsed
+    confidence: float = Field(
+        description="Confidence of the two-sided interval; with several candidates above the one "
+        "asked for, so that all intervals hold together."
+    )
+    power: float = Field(
+        description="Probability meant wherever a drop is called detectable or examples are called needed."
+    )
+    truth: Literal["population", "full_benchmark", "runs"] = Field(
+        description="What the verdict is about: the models on a `population` of questions, these "
+        "runs on the `full_benchmark`, or new `runs` on it."
+    )
+    baseline_score: float = Field(description="Baseline's estimated score on the full benchmark, in [0, 1].")
+    candidate_score: float = Field(
+        description="Candidate's estimated score on the full benchmark, in [0, 1]."
+    )
     difference: float = Field(description="Candidate − baseline.")
-    standard_error: float
-    interval: Interval
-    interval_method: Literal["score", "t", "exact", "model", "assisted"]
+    standard_error: float = Field(
+        description="Standard error of the difference, a fraction; 0 when nothing is unknown."
+    )
+    interval: Interval = Field(
+        description="Two-sided interval of the difference at `confidence`, in fractions."
+    )
+    interval_method: Literal["score", "t", "exact", "model", "assisted"] = Field(
+        description="`score`: Tango's score interval; `t`: Student's t; `exact`: nothing is "
+        "unknown; `model`: the predictor's error; `assisted`: the error of a sample "
+        "corrected by predictions."
+    )
     estimator: Literal["plain", "regression", "assisted", "predicted"] = Field(
         description="`plain`: the paired answers alone; `regression` and `assisted`: a sample corrects what "
         "baseline and source models predict; `predicted`: the source models' predictor."
     )
     run_variance: RunNoiseView | None = Field(description="Null where it is not known.")
-    n_common: int
-    n_asked: int
-    n_benchmark: int
-    coverage: Fraction
+    n_common: int = Field(description="Number of examples that both models answered.")
+    n_asked: int = Field(description="Number of examples compared on: of the benchmark, or of the selection.")
+    n_benchmark: int = Field(description="Number of examples of the full benchmark.")
+    coverage: Fraction = Field(description="`n_common` divided by `n_asked`.")
     least_coverage: Fraction = Field(description="Below it the verdict is inconclusive.")
     bounds: Interval | None = Field(
         description="The difference on the examples asked were all missing answers against, or for, the "
@@ -173,59 +231,91 @@ class ComparisonView(ResponseModel):
     )
     b: int = Field(description="Examples only the baseline gets right.")
     c: int = Field(description="Examples only the candidate gets right.")
-    disagreement: Fraction
+    disagreement: Fraction = Field(
+        description="Share of the examples both answered on which their scores differ."
+    )
     mcnemar: McNemarView | None = Field(description="Null for graded scores.")
-    full_benchmark: FullBenchmarkView
-    gate: GateView
+    full_benchmark: FullBenchmarkView = Field(
+        description="The difference of the same runs on all examples of the benchmark."
+    )
+    gate: GateView = Field(
+        description="Probabilities of the gate's outcomes at this size, and the drops it detects."
+    )
     subtasks: list[SubtaskDifferenceView] | None = Field(description="Null where the benchmark has none.")
-    subtask_margin: float | None
+    subtask_margin: float | None = Field(
+        description="Largest acceptable drop of any subtask, a fraction; null when the request gave none."
+    )
     equivalence: EquivalenceView | None = Field(description="Null without a margin.")
-    clusters: ClustersView | None
-    repeats: RepeatsView | None
-    warnings: list[str]
-    flips: FlipsView
+    clusters: ClustersView | None = Field(
+        description="Number of clusters and their effect; null when the request gave none."
+    )
+    repeats: RepeatsView | None = Field(
+        description="Both models' repeated runs; null when no example was run more than once."
+    )
+    warnings: list[str] = Field(description="What to know before trusting the numbers.")
+    flips: FlipsView = Field(description="Ids of the examples on which the scores differ.")
 
 
 class RankedView(ResponseModel):
     """One model's place among those compared."""
 
-    model: str
-    score: float
-    interval: Interval
-    rank: int
-    rank_interval: RankInterval
-    win_rate: float
-    difference_from_best: float
-    difference_from_best_interval: Interval
-    coverage: float
+    model: str = Field(description="Name of the model.")
+    score: float = Field(description="Estimated score on the full benchmark, in [0, 1].")
+    interval: Interval = Field(
+        description="Interval of the score; those of all models hold together at `confidence`."
+    )
+    rank: int = Field(description="Place by score; 1 is best, and equal scores share a place.")
+    rank_interval: RankInterval = Field(
+        description="Best and worst rank; those of all models hold together at `confidence`."
+    )
+    win_rate: float = Field(
+        description="Mean over the other models of (1 + difference) / 2: with 0/1 scores the share "
+        "of examples it wins, ties counting half."
+    )
+    difference_from_best: float = Field(
+        description="Score minus the best model's, a fraction; 0 for the best."
+    )
+    difference_from_best_interval: Interval = Field(
+        description="Interval of that difference; all of them hold together at `confidence`."
+    )
+    coverage: float = Field(description="Share of the examples that this model answered.")
 
 
 class RankingView(ResponseModel):
     """All of them among each other; everything said holds together at `confidence`."""
 
-    confidence: float
-    critical_value: float
-    family: int
-    separable_pairs: int
-    separable_neighbours: int
-    models: list[RankedView]
-    tie_groups: list[list[str]]
+    confidence: float = Field(description="Confidence with which all statements hold together.")
+    critical_value: float = Field(
+        description="Standard errors that a difference must exceed to count as shown (Tukey)."
+    )
+    family: int = Field(description="Number of pairs compared at once.")
+    separable_pairs: int = Field(description="Number of pairs whose order is shown.")
+    separable_neighbours: int = Field(
+        description="Number of pairs next to each other in rank whose order is shown."
+    )
+    models: list[RankedView] = Field(description="All models, baseline included, best first.")
+    tie_groups: list[list[str]] = Field(
+        description="Groups of models adjacent in rank where no pair's order is shown, best first; "
+        "a model may be in several."
+    )
 
 
 class DriftView(ResponseModel):
     """Whether a selection still holds for the models that joined its matrix since."""
 
-    selection_id: str
+    selection_id: str = Field(description="Id of the selection.")
     revision_then: int = Field(description="The one it was chosen on.")
-    revision_now: int
-    sentence: str
+    revision_now: int = Field(description="The matrix's newest revision.")
+    sentence: str = Field(description="What was found, in a few sentences.")
     reselect: bool = Field(description="Agreement, errors or their mean are worse than then, beyond doubt.")
     reasons: list[Literal["agreement", "error", "bias"]] = Field(
         default_factory=list, description="Which of these; empty when none."
     )
-    new_models: int
+    new_models: int = Field(description="Number of models that joined the matrix since.")
     pairs: int = Field(description="Pairs with a new model and different full scores.")
-    agreement: Fraction | None
+    agreement: Fraction | None = Field(
+        description="Share of `pairs` in their true order, ties counting half; null without such a pair."
+    )
     agreement_interval: Interval | None = Field(description="From five new models on.")
     agreement_expected: Fraction | None = Field(description="Were its errors still as they were then.")
     deviation_then: float = Field(description="Root mean square error of its estimates.")
@@ -236,8 +326,10 @@ class DriftView(ResponseModel):
 class CompareView(ResponseModel):
     """The answer of `/compare`."""
 
-    matrix: MatrixRef
-    selection_id: str | None
+    matrix: MatrixRef = Field(description="The matrix revision that was compared on.")
+    selection_id: str | None = Field(
+        description="The selection that was compared on; null for the full benchmark."
+    )
     confidence_each: float = Field(description="Of each interval, so that all hold together.")
     comparisons: list[ComparisonView] = Field(description="One a candidate, in the order asked for.")
     verdict: Verdict = Field(description="`fail` when any fails, `pass` when all pass.")
@@ -251,129 +343,179 @@ class CompareView(ResponseModel):
 class SizePowerView(ResponseModel):
     """What random examples of one size can tell."""
 
-    size: int
-    mdad: float | None = Field(description="Null where not even the largest difference is ordered so well.")
+    size: RandomExamples
+    mdad: float | None = Field(
+        description="Minimum Detectable Ability Difference (MDAD), a fraction; null where not even the "
+        "largest difference is ordered with that probability."
+    )
     smallest_detectable_drop: float | None = Field(description="Null where not even the largest is found.")
-    false_alarm_rate: float
-    can_pass: bool
-    can_fail: bool
+    false_alarm_rate: float = Field(description="Probability that a candidate equal to the baseline fails.")
+    can_pass: bool = Field(description="Whether some answers to this many examples would pass.")
+    can_fail: bool = Field(description="Whether some answers to this many examples would fail.")
 
 
 class GroupView(ResponseModel):
     """How often the pairs of the models named disagree."""
 
-    median: float
-    lower_quartile: float
-    upper_quartile: float
-    pairs: int
+    median: float = Field(
+        description="Median over pairs of the share of examples on which two models differ; the "
+        "mean squared difference for graded scores."
+    )
+    lower_quartile: float = Field(description="The same, 25th percentile.")
+    upper_quartile: float = Field(description="The same, 75th percentile.")
+    pairs: int = Field(description="Number of pairs of models.")
 
 
 class NearMarginView(ResponseModel):
     """How many known pairs lie about as far apart: those that could validate a gate."""
 
-    pairs: int
-    near: int
-    closest_below: float | None
-    closest_above: float | None
+    pairs: int = Field(description="Number of pairs of the matrix's models.")
+    near: int = Field(
+        description="Number of pairs whose full scores differ by between half and one and a half "
+        "times `difference`."
+    )
+    closest_below: float | None = Field(
+        description="Largest difference of a pair that is at most `difference`, a fraction; null "
+        "without such a pair."
+    )
+    closest_above: float | None = Field(
+        description="Smallest difference of a pair above `difference`, a fraction; null without such a pair."
+    )
 
 
 class MeasuredSizeView(ResponseModel):
     """What a method was measured to tell at one size."""
 
-    size: int
-    mdad: float | None
+    size: int = Field(description="Number of examples in the micro-benchmark.")
+    mdad: float | None = Field(
+        description="Minimum Detectable Ability Difference (MDAD) measured, a fraction; null where "
+        "it is not reached."
+    )
 
 
 class MeasuredView(ResponseModel):
     """The smallest size at which a method was measured to tell such a difference."""
 
-    method: str
-    size: int | None
-    by_size: list[MeasuredSizeView]
+    method: str = Field(description="Label of the method, as in the job's `methods`.")
+    size: int | None = Field(
+        description="Smallest size from which on every measured MDAD (Minimum Detectable Ability "
+        "Difference) is at most `difference`; null where there is none."
+    )
+    by_size: list[MeasuredSizeView] = Field(description="What was measured at each size.")
 
 
 class ThresholdView(ResponseModel):
     """How often the threshold is wrong."""
 
-    threshold: float
-    n: int
-    false_fail: float
-    miss: float | None
-    run_deviation: float
+    threshold: float = Field(description="Scores below this fraction fail.")
+    n: int = Field(description="Number of examples it is run on.")
+    false_fail: float = Field(description="Probability that a healthy model, of true score `score`, fails.")
+    miss: float | None = Field(
+        description="Probability that a model of true score `bad_score` passes; null when the "
+        "request gave no `bad_score`."
+    )
+    run_deviation: float = Field(
+        description="Standard deviation of a healthy model's measured score, a fraction."
+    )
     suggested: float = Field(description="Highest threshold a healthy model fails at most 1 % of the time.")
 
 
 class HistoryView(ResponseModel):
     """What earlier runs say about the threshold."""
 
-    runs: int
-    mean: float
-    deviation: float
-    failed: int
-    false_fail: float
-    false_fail_interval: Interval
-    suggested: float
-    false_fail_wanted: float
+    runs: int = Field(description="Number of earlier runs.")
+    mean: float = Field(description="Mean score of the runs, in [0, 1].")
+    deviation: float = Field(description="Standard deviation of their scores, a fraction.")
+    failed: int = Field(description="Number of runs whose score is below the threshold.")
+    false_fail: float = Field(description="Share of runs whose score is below the threshold.")
+    false_fail_interval: Interval = Field(description="95 % interval of that share (Wilson).")
+    suggested: float = Field(
+        description="Threshold that the next run of a healthy model falls below with probability "
+        "`false_fail_wanted`, in [0, 1]."
+    )
+    false_fail_wanted: float = Field(description="Probability of a false failure that `suggested` aims at.")
 
 
 class PlannedSizeView(ResponseModel):
     """A gate on this many random examples."""
 
-    size: int
+    size: RandomExamples
     standard_error: float = Field(description="Of the difference from the one on the whole benchmark.")
-    estimator: Literal["plain", "regression", "assisted", "predicted"]
+    estimator: Literal["plain", "regression", "assisted", "predicted"] = Field(
+        description="How differences are estimated, as in the answers of `/compare`."
+    )
     false_fail_rate: float = Field(description="A candidate exactly at the margin fails.")
     false_pass_rate: float = Field(description="A candidate `false_pass_at` below passes.")
-    false_pass_at: float
+    false_pass_at: float = Field(
+        description="A drop, negative for a gain: the margin; for `regression` 5 points more than it."
+    )
     smallest_detectable_drop: float | None = Field(description="Fails with the probability asked for.")
     smallest_detectable_gain: float | None = Field(description="Of `improvement`: passes with it.")
-    by_drop: list[DropOutcomeView]
+    by_drop: list[DropOutcomeView] = Field(description="Probability of the outcomes by true drop.")
 
 
 class PlannedGateView(ResponseModel):
     """The size at which a gate finds a drop, and what it does at each size."""
 
-    drop: float
+    drop: float = Field(description="True drop to be found: the request's `difference`, a fraction.")
     size: int | None = Field(description="Fewest random examples; null where only all of them show it.")
-    preset: Literal["regression", "non_inferiority", "improvement"]
-    margin: float
-    confidence: float
+    preset: PresetUsed
+    margin: MarginUsed
+    confidence: float = Field(description="Confidence of the gate's two-sided interval.")
     pairs: int = Field(description="Pairs of the matrix's models the errors were measured on.")
-    by_size: list[PlannedSizeView]
+    by_size: list[PlannedSizeView] = Field(description="What the gate does at each size, ascending.")
 
 
 class PowerView(ResponseModel):
     """How many random examples it takes, and what each size can tell."""
 
-    disagreement: float
-    difference: float
-    probability: float
-    confidence: float
-    benchmark: int | None
+    disagreement: float = Field(
+        description="Share of examples that only one of the two models gets right: the request's, "
+        "or the median of the matrix's pairs, but at least `difference`."
+    )
+    difference: float = Field(description="Difference between the two models' full scores, a fraction.")
+    probability: float = Field(
+        description="Probability with which a pair is to be ordered or decided correctly."
+    )
+    confidence: float = Field(description="Confidence of the gate's two-sided interval.")
+    benchmark: int | None = Field(
+        description="Number of examples of the full benchmark; null where it is not known, and "
+        "taken as unlimited."
+    )
     examples_to_order: int | None = Field(
-        description="To order the two models rightly, ties counting half; null for less than one example of "
-        "the benchmark."
+        description="To order the two models correctly, ties counting half; null for less than one example "
+        "of the benchmark."
     )
     examples_to_decide: int | None = Field(
         description="For a gate to fail a drop that large, or to pass one smaller than the margin; null for "
         "one at the margin. May be more than the benchmark has."
     )
-    by_size: list[SizePowerView]
-    group: GroupView | None
-    near: NearMarginView | None
+    by_size: list[SizePowerView] = Field(description="What each size can tell, ascending.")
+    group: GroupView | None = Field(
+        description="How often the matrix's models disagree; null when the request gave no matrix."
+    )
+    near: NearMarginView | None = Field(
+        description="Pairs of the matrix's models about as far apart; null when the request gave no matrix."
+    )
     measured: list[MeasuredView] | None = Field(description="By the `/mdad` job named, best first.")
-    threshold: ThresholdView | None
-    history: HistoryView | None
+    threshold: ThresholdView | None = Field(
+        description="Error rates of the threshold; null when the request gave none."
+    )
+    history: HistoryView | None = Field(
+        description="What earlier runs say of the threshold; null when the request gave no `runs`."
+    )
     pull_request_check: PlannedGateView | None = Field(description="Where `purpose` asks for it.")
 
 
 class ScoreView(ResponseModel):
     """What a model would score on the full benchmark, from its answers on the selection."""
 
-    model: str
-    score: Fraction
-    interval: Interval
-    standard_error: float
+    model: str = Field(description="Name of the model.")
+    score: Fraction = Field(description="Estimated score on the full benchmark, in [0, 1].")
+    interval: Interval = Field(description="Two-sided interval of the score at `confidence`.")
+    standard_error: float = Field(
+        description="Standard error of the score, a fraction; 0 when nothing is unknown."
+    )
     basis: Literal["design", "model"] = Field(description="A sample needs no model; other selections do.")
     estimator: Literal["plain", "regression", "assisted", "predicted", "weighted"] = Field(
         description="`plain`: the sample's mean; `regression`, `assisted`: corrected by what the source "
@@ -382,24 +524,26 @@ class ScoreView(ResponseModel):
     effective_size: float | None = Field(
         description="Random examples whose mean would tell as much; null when all is known."
     )
-    answered: int
-    asked: int
-    coverage: Fraction
+    answered: int = Field(description="Number of the selection's examples that the model answered.")
+    asked: int = Field(description="Number of examples of the selection.")
+    coverage: Fraction = Field(description="`answered` divided by `asked`.")
     bounds: Interval | None = Field(description="Were all missing answers wrong, or all right.")
     rank: int | None = Field(description="Among the matrix's models; 1 is best.")
-    rank_interval: RankInterval | None
+    rank_interval: RankInterval | None = Field(
+        description="Best and worst rank that the interval leaves possible; null where `rank` is."
+    )
     indistinguishable: list[str] = Field(description="Models of the matrix within the interval.")
-    warnings: list[str]
+    warnings: list[str] = Field(description="What to know before relying on this score.")
 
 
 class ScoresView(ResponseModel):
     """Full scores estimated from answers on a selection."""
 
-    selection_id: str
-    matrix: MatrixRef
-    confidence: float
+    selection_id: str = Field(description="Id of the selection.")
+    matrix: MatrixRef = Field(description="The matrix revision the selection was made on.")
+    confidence: float = Field(description="Confidence of each model's interval.")
     estimator: str = Field(description="`weighted` for selections made for one of item response theory.")
-    scores: list[ScoreView]
+    scores: list[ScoreView] = Field(description="One entry for each model.")
     drift: DriftView | None = Field(
         description="Whether the selection still holds; null where no model has joined the matrix since."
     )
