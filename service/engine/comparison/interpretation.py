@@ -27,8 +27,8 @@ def _whole(answer: Comparison) -> str:
     low, high = answer.interval
     threshold = answer.margin if answer.preset == "improvement" else -answer.margin
     if answer.interval_method == "exact":
-        side = "below" if high < threshold else "not below"
-        return f"Every example was answered: the difference is {_points(answer.difference)}, {side} {limit}."
+        found = f"{_points(answer.difference)}, {_side(answer, threshold)} {limit}"
+        return f"Every example was answered: the difference is {found}."
     if low > threshold:
         return f"The difference, {seen}, lies above {limit}."
     if high < threshold:
@@ -37,6 +37,13 @@ def _whole(answer: Comparison) -> str:
         beyond = " beyond the margin" if answer.margin else ""
         return f"No drop{beyond} is shown: the difference is {seen}. {_reach(answer)}"
     return f"The difference, {seen}, does not settle on either side of {limit}. {_more(answer)}"
+
+
+def _side(answer: Comparison, threshold: float) -> str:
+    """Where a difference without error lies, as its preset asks: a gain must lie above, a drop not below."""
+    if answer.preset == "improvement":
+        return "above" if answer.interval[0] > threshold else "not above"
+    return "below" if answer.interval[1] < threshold else "not below"
 
 
 def _limit(answer: Comparison) -> str:

@@ -159,3 +159,10 @@ def test_reasons_are_sentences_with_the_numbers():
     text = judge(8, 10, total=300).reason
     assert "points or more are found" in text
     assert "more than the 300 of the benchmark" in text
+
+
+@pytest.mark.parametrize(("gain", "side"), [(0, "0.00 points, not above"), (4, "+4.00 points, above")])
+def test_an_exact_gain_is_said_to_lie_above_or_not(gain, side):
+    found = judge(gain, n=100, total=100, rule=GateRule(preset="improvement"), truth="full_benchmark")
+    assert found.verdict == ("pass" if gain else "fail")
+    assert f"the difference is {side} zero." in found.reason
