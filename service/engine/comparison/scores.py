@@ -21,7 +21,7 @@ full scores are numbers without error, the rank interval holds whenever the scor
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 
 from service.engine.comparison.ability_estimator import FAR_BEYOND, AbilityEstimator
 from service.engine.comparison.calibration import LEAST_MODELS, Calibration
+from service.engine.comparison.few_answers import with_few
 from service.engine.comparison.full_scores import EstimatorUsed, FullScores, SampledEvidence
 from service.engine.comparison.intervals import Interval, critical, wilson_share
 from service.engine.comparison.paired import LEAST_FOR_T
@@ -36,6 +37,7 @@ from service.engine.comparison.sampling_design import Design
 from service.engine.comparison.similarity import Similarity
 from service.engine.data.errors import Undefined
 from service.engine.prediction.ability_predictor import Prediction
+from service.engine.prediction.model_assisted import AssistedEstimate
 
 # Below this coverage a rank is not given.
 LEAST_COVERAGE = 0.8
@@ -220,6 +222,16 @@ class _Estimated:
     warnings: tuple[str, ...] = ()
     estimator: EstimatorUsed | Literal["weighted"] = "plain"
 
+    def with_few(
+        self, row: NDArray[np.float64], sampled: NDArray[np.bool_], total: int, confidence: float
+    ) -> _Estimated:
+        """See `with_few`; the standard error is not below what the interval says."""
+        low, high = with_few(self.interval, row, sampled, total, confidence)
+        if (low, high) == self.interval:
+            return self
+        error = max(self.error, (high - low) / 2 / critical(confidence))
+        return replace(self, interval=(low, high), error=error)
+
 
 def _effective_size(found: _Estimated, by: Basis, row: NDArray[np.float64]) -> float | None:
     """Random examples, drawn without replacement, whose mean answer would have this standard error."""
@@ -246,7 +258,9 @@ def _estimated(
     if isinstance(by, AssistedSample):
         full = by.evidence.scores(row[None])
         if full.used != "plain" and not by.design.keep(there).complete:
-            return _assisted(full, confidence, run_variance)
+            sampled = by.evidence.inclusion < 1
+            found = _assisted(full, confidence, run_variance)
+            return found.with_few(row, sampled, by.design.total, confidence)
         by = by.design
     if isinstance(by, Design):
         score, interval, error = design_score(row[there], by.keep(there), confidence)
@@ -285,16 +299,7 @@ def _by_ability(
     reason = by.cannot_say(found)[0]
     assisted = by.assisted(row[None]) if not np.isnan(row).any() else None
     if assisted is not None:
-        low, high = assisted.interval(confidence, noise)[0]
-        width = float(np.diff(found.interval(confidence, noise)[0])[0])
-        cost = (
-            f"The guarantee makes the interval {100 * (high - low):.1f} points wide; "
-            f"the model's own would be {100 * width:.1f}."
-        )
-        return _Estimated(
-            float(assisted.score[0]), (float(low), float(high)), float(assisted.error[0]), "design", (cost,),
-            "assisted",
-        )  # fmt: skip
+        return _guaranteed(assisted, found, row, by, confidence, noise)
     low, high = found.interval(confidence, noise)[0]
     told = _about_reach(found, reason, (float(low), float(high)), known)
     return _Estimated(
@@ -303,11 +308,35 @@ def _by_ability(
     )  # fmt: skip
 
 
+def _guaranteed(
+    assisted: AssistedEstimate,
+    found: Prediction,
+    row: NDArray[np.float64],
+    by: AbilityEstimator,
+    confidence: float,
+    noise: NDArray[np.float64],
+) -> _Estimated:
+    """The first model's model-assisted score, and what not trusting the model costs."""
+    low, high = (float(end) for end in assisted.interval(confidence, noise)[0])
+    error, score = float(assisted.error[0]), float(assisted.score[0])
+    plain = _Estimated(score, (low, high), error, "design", estimator="assisted")
+    sampled = np.ones(len(row), dtype=bool) if by.inclusion is None else by.inclusion < 1
+    wide = plain.with_few(row, sampled, by.model.mean.shape[1], confidence)
+    width = float(np.diff(found.interval(confidence, noise)[0])[0])
+    cost = (
+        f"The guarantee makes the interval {100 * (wide.interval[1] - wide.interval[0]):.1f} points wide; "
+        f"the model's own would be {100 * width:.1f}."
+    )
+    return replace(wide, warnings=(cost,))
+
+
 def _about_reach(
     found: Prediction, reason: str | None, interval: Interval, known: KnownScores
 ) -> tuple[str, ...]:
     """What to know of an estimate that lies beyond the sources, the weightiest first."""
     points = 100 * (interval[1] - interval[0]) / 2
+    if points < 1e-9:
+        return ()
     if reason is not None:
         return (
             f"The source models cannot say what this model scores: {reason}. The estimate may be "
@@ -319,10 +348,8 @@ def _about_reach(
     if found.beyond[0] < FAR_BEYOND and not outside:
         return ()
     side = "better" if found.ability[0] > 0 else "worse"
-    return (
-        f"{side.capitalize()} than every source model: the estimate rests on extrapolation, "
-        f"± {points:.1f} points.",
-    )
+    seen = side.capitalize() if outside else f"Possibly {side}"
+    return (f"{seen} than every source model: the estimate rests on extrapolation, ± {points:.1f} points.",)
 
 
 def _by_weights(

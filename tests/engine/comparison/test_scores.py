@@ -5,10 +5,19 @@ import time
 import numpy as np
 import pytest
 
-from service.engine.comparison import Calibration, Design, Estimator, KnownScores, estimate_scores
+from service.engine.comparison import (
+    AbilityEstimator,
+    Calibration,
+    Design,
+    Estimator,
+    KnownScores,
+    estimate_scores,
+)
 from service.engine.comparison.intervals import finite_size, wilson, wilson_share
 from service.engine.comparison.scores import design_score
+from service.engine.data.contracts import Source
 from service.engine.data.errors import Undefined
+from service.engine.prediction.ability_model import fit_ability_model
 
 
 def known(models=40, n=50, seed=0):
@@ -209,3 +218,25 @@ def test_intervals_of_stratified_samples_cover(strata, each):
         low, high = design_score(truth[drawn], design, 0.95)[1]
         covered.append(low - 1e-12 <= truth.mean() <= high + 1e-12)
     assert np.mean(covered) >= 0.935
+
+
+def beyond_the_sources(size, right, sources=40, examples=50):
+    """A model with these answers on the first `size` examples, by the sources' own curves."""
+    about = known(sources, examples)
+    ability = fit_ability_model(Source(about.answers, np.zeros(examples, dtype=np.int32)))
+    by = AbilityEstimator(ability, np.arange(size))
+    part = KnownScores(about.scores, about.answers[:, :size], about.source)
+    return one(np.full(size, float(right)), by, part), about.scores
+
+
+def test_a_model_with_every_answer_rests_on_no_extrapolation():
+    found, _ = beyond_the_sources(50, right=True)
+    assert found.score == pytest.approx(1)
+    assert not any("extrapolation" in warning for warning in found.warnings)
+
+
+def test_a_score_within_those_of_the_sources_is_not_said_to_be_better_than_them():
+    found, sources = beyond_the_sources(2, right=True)
+    assert found.score < sources.max()
+    assert not any(warning.startswith("Better") for warning in found.warnings)
+    assert any(warning.startswith("Possibly better than every source") for warning in found.warnings)

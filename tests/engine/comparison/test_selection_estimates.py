@@ -13,9 +13,12 @@ from service.engine.comparison import (
     basis,
     compare,
     compare_many,
+    estimate_scores,
     evidence,
     rank,
 )
+from service.engine.comparison.full_scores import SampledEvidence
+from service.engine.comparison.scores import AssistedSample
 from service.engine.data.contracts import Source
 from service.engine.prediction.ability_model import fit_ability_model
 from service.engine.selection.registry import create
@@ -179,3 +182,26 @@ def test_equal_and_opposite_answers_still_tell_how_many_examples_it_takes(first,
     )
     assert 0 < found.effective_size < 300
     assert 1 <= found.gate.examples_needed < 20_000
+
+
+@pytest.mark.parametrize("method", ["random", "optimal_design"])
+@pytest.mark.parametrize("right", [0.02, 0.97])
+def test_scores_near_the_ends_err_as_often_as_their_intervals_say(method, right):
+    rng, inside = np.random.default_rng(8), []
+    ability = fit_ability_model(SOURCE)
+    for start in range(150):
+        full = rng.permutation(np.arange(300) < round(right * 300)).astype(float)
+        if method == "random":
+            drawn = np.sort(rng.choice(300, 50, replace=False))
+            by = AssistedSample(
+                Design.random(50, 300),
+                SampledEvidence(drawn, np.full(50, 1 / 6), 300, ability, SOURCE.scores.mean(axis=0)),
+            )
+        else:
+            fitted = create(method, {"guarantee": True}).fit(SOURCE, np.random.default_rng(start))
+            subset = fitted.pick(50)
+            drawn, by = subset.indices, AbilityEstimator(ability, subset.indices, inclusion=subset.inclusion)
+        about = KnownScores(SCORES[:60].mean(axis=1), SCORES[:60, drawn].astype(float), np.ones(60, bool))
+        low, high = estimate_scores(full[None, drawn], by, about)[0].interval
+        inside.append(low - 1e-9 <= full.mean() <= high + 1e-9)
+    assert np.mean(inside) > 0.91
