@@ -151,7 +151,7 @@ def order_agreement(disagreement: float, difference: float, n: int, total: int |
         return float(special.ndtr(difference / error)) if error > 0 else 1.0
     if total is not None:
         gap = round(difference * total)
-        better = min((round(rate * total) + gap + 1) // 2, total)
+        better = min((round(rate * total) + gap + 1) // 2, (total + gap) // 2)
         outcome = random_agreement(total, np.array([better]), np.array([better - gap]), np.array([n]))
         return float(outcome.half_credit[0, 0])
     told = np.arange(n + 1)[likely(n, rate)]

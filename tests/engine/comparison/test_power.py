@@ -73,6 +73,12 @@ def test_where_many_examples_differ_the_normal_order_is_the_exact_one():
     assert order_agreement(0.25, 0.005, 6000) == pytest.approx(exact, abs=2e-4)
 
 
+@pytest.mark.parametrize("total", [2, 7, 300])
+def test_models_that_disagree_on_every_example_are_ordered_at_any_gap(total):
+    found = [order_agreement(1.0, gap / total, total, total) for gap in range(1, total + 1)]
+    assert found == pytest.approx(np.ones(total))
+
+
 def test_the_needed_examples_are_the_fewest():
     n = examples_to_order(0.3, 0.05, 0.8, 448)
     assert order_agreement(0.3, 0.05, n, 448) >= 0.8 > order_agreement(0.3, 0.05, n - 1, 448)
