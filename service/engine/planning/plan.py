@@ -296,6 +296,23 @@ def _refuse_size(size: int | None, spec: Spec, outline: Outline) -> None:
         raise PlanError("/size", f"Say how many of the {outline.n_examples} examples to select.")
     if size is not None and budget is not None:
         raise PlanError("/size", "A budget says how many examples; leave size or the budget out.")
+    if budget is not None:
+        _refuse_budget(budget, spec, outline)
+
+
+def _refuse_budget(budget: float, spec: Spec, outline: Outline) -> None:
+    """A budget that pays for no example, or not for those that must be chosen."""
+    costs = spec.options.get("costs") or {}
+    include, exclude = (set(spec.options.get(name) or ()) for name in ("include", "exclude"))
+    if include:
+        least, what = sum(costs.get(example, 1) for example in include), "those in include cost"
+    else:
+        least = min(
+            (costs.get(example, 1) for example in outline.examples if example not in exclude), default=1
+        )
+        what = "one example costs"
+    if budget < least:
+        raise PlanError("/options/budget", f"A budget of {budget:g} is too small: {what} {least:g} or more.")
 
 
 def _refuse_conditions(size: int | None, spec: Spec, outline: Outline) -> None:
@@ -306,6 +323,11 @@ def _refuse_conditions(size: int | None, spec: Spec, outline: Outline) -> None:
     quota = spec.options.get("per_subtask") or 0
     if include > size:
         raise PlanError("/size", f"include names {include} examples, more than the size of {size}.")
+    if spec.options.get("guarantee") and size - include < 2 and size < outline.n_examples:
+        least = include + 2
+        raise PlanError(
+            "/size", f"A guarantee draws two examples at random or more: ask for {least} at least."
+        )
     if exclude > len(outline.examples) - size and exclude:
         left = len(outline.examples) - exclude
         raise PlanError("/size", f"exclude leaves {left} examples, fewer than the size of {size}.")

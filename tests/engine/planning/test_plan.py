@@ -283,10 +283,27 @@ def test_select_defaults_and_refusals() -> None:
         ({"method": "random", "size": 5, "trials": 5}, "/trials"),
         ({"method": "random", "size": 5, "expect": "worse"}, "/expect"),
         ({"method": "diversity", "size": 5, "guarantee": True}, "/guarantee"),
+        ({"method": "optimal_design", "size": 1, "guarantee": True}, "/size"),
+        ({"method": "optimal_design", "options": {"budget": 0.5}}, "/options/budget"),
     ]:
         with pytest.raises(PlanError) as refusal:
             select_plan(settings, PLAIN)
         assert refusal.value.field == field
+
+
+@pytest.mark.parametrize(
+    ("options", "least"),
+    [({}, 2), ({"include": ["a", "b"]}, 7), ({"exclude": ["a"]}, 4), ({"exclude": ["a", "c"]}, 5)],
+)
+def test_a_budget_pays_for_what_must_be_chosen(options: dict[str, Any], least: int) -> None:
+    three = outline(n_examples=3, subtask_sizes=(3,), examples=("a", "b", "c"))
+    costs = {"a": 2, "b": 5, "c": 4}
+    settings = {"method": "optimal_design", "options": {**options, "costs": costs, "budget": least}}
+    assert select_plan(settings, three).spec.options["budget"] == least
+    settings["options"]["budget"] = least - 0.1
+    with pytest.raises(PlanError, match=f"{least} or more") as refusal:
+        select_plan(settings, three)
+    assert refusal.value.field == "/options/budget"
 
 
 @pytest.mark.parametrize(
