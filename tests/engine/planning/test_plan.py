@@ -298,11 +298,14 @@ def test_select_defaults_and_refusals() -> None:
 def test_a_budget_pays_for_what_must_be_chosen(options: dict[str, Any], least: int) -> None:
     three = outline(n_examples=3, subtask_sizes=(3,), examples=("a", "b", "c"))
     costs = {"a": 2, "b": 5, "c": 4}
-    settings = {"method": "optimal_design", "options": {**options, "costs": costs, "budget": least}}
-    assert select_plan(settings, three).spec.options["budget"] == least
-    settings["options"]["budget"] = least - 0.1
+
+    def plan(budget: float) -> Any:
+        wanted = {**options, "costs": costs, "budget": budget}
+        return select_plan({"method": "optimal_design", "options": wanted}, three)
+
+    assert plan(least).spec.options["budget"] == least
     with pytest.raises(PlanError, match=f"{least} or more") as refusal:
-        select_plan(settings, three)
+        plan(least - 0.1)
     assert refusal.value.field == "/options/budget"
 
 
