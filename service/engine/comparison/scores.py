@@ -225,12 +225,8 @@ class _Estimated:
     def with_few(
         self, row: NDArray[np.float64], sampled: NDArray[np.bool_], total: int, confidence: float
     ) -> _Estimated:
-        """See `with_few`; the standard error is not below what the interval says."""
-        low, high = with_few(self.interval, row, sampled, total, confidence)
-        if (low, high) == self.interval:
-            return self
-        error = max(self.error, (high - low) / 2 / critical(confidence))
-        return replace(self, interval=(low, high), error=error)
+        """See `with_few`; the standard error stays that of the estimate."""
+        return replace(self, interval=with_few(self.interval, row, sampled, total, confidence))
 
 
 def _effective_size(found: _Estimated, by: Basis, row: NDArray[np.float64]) -> float | None:

@@ -158,13 +158,13 @@ class AbilityPredictor:
             answers.sum(axis=1)[:, None] + self._rest_mean - np.einsum("gn,gn->g", self._weights, self._mean)
         )
         at = (apart + answers @ self._weights.T) / self._examples
-        high = total + 1 - len(self._indices) / self._examples
+        high = total + (1 - len(self._indices) / self._examples)
         at = np.clip(at, total[:, None], high[:, None])
         quasi = answers @ self._scores.T - np.einsum("gn,gn->g", self._scores, self._mean)
         fine, mix = _finer(self._model.grid)
         weights = self._posterior(quasi @ mix.T, fine)
         estimates = at @ mix.T
-        score = (weights * estimates).sum(axis=1)
+        score = np.clip((weights * estimates).sum(axis=1), total, high)
         off = estimates - score[:, None]
         beyond = np.interp(fine, self._model.grid, self._model.beyond)
         variance = (weights * off**2).sum(axis=1) + weights @ (mix @ self._variance) / self._examples**2

@@ -229,6 +229,13 @@ def beyond_the_sources(size, right, sources=40, examples=50):
     return one(np.full(size, float(right)), by, part), about.scores
 
 
+def test_a_model_with_every_answer_lies_within_its_interval():
+    about = known(40, 300)
+    ability = fit_ability_model(Source(about.answers, np.zeros(300, dtype=np.int32)))
+    for found in estimate_scores(about.answers, AbilityEstimator(ability, np.arange(300)), about):
+        assert found.interval[0] <= found.score <= found.interval[1]
+
+
 def test_a_model_with_every_answer_rests_on_no_extrapolation():
     found, _ = beyond_the_sources(50, right=True)
     assert found.score == pytest.approx(1)
