@@ -91,7 +91,7 @@ def run_part(
     bytes
         NPZ without pickled objects, for `assemble`.
     """
-    trials = Trials.of(spec)
+    trials = Trials.of(_with_stage(plan, spec))
     if trials.stage == 1:
         of_part = first_stage_plan(plan, trials.heldout)
     else:
@@ -111,4 +111,10 @@ def run_all(matrix: Matrix, plan: Plan, check: Check) -> list[Piece]:
 
 def assemble(matrix: Matrix, plan: Plan, pieces: Sequence[Piece], check: Check) -> dict[str, Any]:
     """The result from what all parts computed, in the order of `parts(plan)`: plain, finite JSON."""
+    pieces = [(_with_stage(plan, spec), piece) for spec, piece in pieces]
     return assemble_result(matrix, plan, grouped(pieces), check)
+
+
+def _with_stage(plan: Plan, spec: Mapping[str, Any]) -> dict[str, Any]:
+    """A part's spec as it is written now: release 0.1, which queued some, knew one stage."""
+    return {"stage": 1, "heldout": plan.heldout, **spec}
