@@ -109,17 +109,21 @@ def undisturbed(conn: Connection, job: Row[Any]) -> bytes:
     """What the job's result is when nothing goes wrong: computed here, in one go."""
     matrix = matrices.load(conn, str(job.matrix_id), job.revision)
     record = matrices.get(conn, str(job.matrix_id), job.revision)
-    query = text("SELECT spec FROM parts WHERE job_id = :id AND role = 'compute' ORDER BY index")
+    query = text("SELECT spec, stage FROM parts WHERE job_id = :id AND role = 'compute' ORDER BY index")
     claims = [
         Claim(
             job_id=str(job.id), index=i, attempt=1, worker="", parts_total=job.parts_total, kind=job.kind,
             settings=job.settings, matrix_id=record.id, revision=job.revision,
             content_hash=record.content_hash, request_hash=job.request_hash, spec=spec,
+            stage=stage,
         )
-        for i, spec in enumerate(conn.scalars(query, {"id": job.id}))
+        for i, (spec, stage) in enumerate(conn.execute(query, {"id": job.id}))
     ]  # fmt: skip
-    pieces = [kinds.run(matrix, claim, _no_check) for claim in claims]
-    return kinds.assemble(matrix, claims[0], pieces, _no_check)[0]
+    pieces: list[tuple[int, kinds.Piece]] = []
+    for claim in sorted(claims, key=lambda claim: claim.stage):
+        earlier = [piece for stage, piece in pieces if stage < claim.stage]
+        pieces.append((claim.stage, (claim.spec or {}, kinds.run(matrix, claim, earlier, _no_check))))
+    return kinds.assemble(matrix, claims[0], [piece for _, piece in pieces], _no_check)[0]
 
 
 def _no_check(fraction: float) -> None:

@@ -131,10 +131,13 @@ class World:
         process = default_stack.PostgresProcess(self.folder)
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
+        # It may pass for running until the system has forgotten the process that was killed.
         while True:
-            with contextlib.suppress(default_stack.StackError):
+            with contextlib.suppress(default_stack.StackError, DBAPIError):
                 default_stack.PostgresProcess(self.folder)
-                return
+                with self.rig.engine.connect():
+                    return
+            time.sleep(0.2)
 
     def lock_forgotten(self) -> None:
         """Somebody locks what maintenance needs, and goes for lunch."""
