@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from benchmarks.methods_table.benchmarks import public_matrices
+from benchmarks.frontier import public
 from benchmarks.row import Row
 from service.engine.comparison import Design, DesignedEvidence, GateRule, SampledEvidence, Setting, compare
 from service.engine.comparison.ability_estimator import AbilityEstimator
@@ -79,7 +79,8 @@ def fails(case: Case, rule: GateRule, drop: float) -> tuple[float, float]:
 
 def _mean(case: Case, rule: GateRule, drop: float, wanted: str) -> tuple[float, float]:
     shares, spreads = [], []
-    for seed, (_, scores) in enumerate(public_matrices()):
+    for seed, matrix in enumerate(public()):
+        scores = matrix.scores
         found = intervals(scores, case, drop, seed) if case.size < scores.shape[1] else []
         if found:
             share = float(np.mean([verdict(interval, rule) == wanted for interval in found]))
