@@ -39,7 +39,9 @@ def test_inspect_runs_the_chosen_samples_and_its_log_becomes_a_score(
     command = exported(api, chosen["selection_id"], "inspect", tmp_path)
     run(f"{command} --model mockllm/nightly")
 
-    scored = api.post(f"/selections/{chosen['selection_id']}/scores", content=packed(tmp_path / "logs"))
+    scored = api.post(
+        f"/selections/{chosen['selection_id']}/scores?estimator=plain", content=packed(tmp_path / "logs")
+    )
     assert scored.status_code == 200, scored.text
     told = scored.json()
     (score,) = told["scores"]

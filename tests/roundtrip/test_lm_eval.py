@@ -70,7 +70,9 @@ def test_the_harness_runs_the_chosen_documents_and_its_log_becomes_a_score(
     records = logged(tmp_path / "results")
     ran = {f"{task}/{record['doc_id']}" for task, found in records.items() for record in found}
     assert ran == {example["id"] for example in chosen["examples"]}
-    scored = api.post(f"/selections/{chosen['selection_id']}/scores", content=packed(tmp_path / "results"))
+    scored = api.post(
+        f"/selections/{chosen['selection_id']}/scores?estimator=plain", content=packed(tmp_path / "results")
+    )
     assert scored.status_code == 200, scored.text
     (score,) = scored.json()["scores"]
     means = {task: sum(r["acc"] for r in found) / len(found) for task, found in records.items()}
