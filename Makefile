@@ -16,8 +16,9 @@ demo: $(VENV)/.runtime
 serve: $(VENV)/.runtime
 	@$(BIN)/tastetest serve
 
+# A file's tests stay together: they share servers and data.
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadfile
 
 # The same tests, counting the lines they reach; then build/coverage/html/index.html.
 coverage: $(VENV)/.dev
