@@ -137,7 +137,12 @@ class MdadRequest(_OfMatrix):
         ),
     ] = None
     probability: Annotated[
-        Fraction, Field(ge=0.5, le=0.999, description="With which a pair must be ordered as it truly is.")
+        Fraction,
+        Field(
+            ge=0.51,
+            le=0.999,
+            description="With which a pair must be ordered as it truly is; guessing reaches 0.5.",
+        ),
     ] = 0.8
     target_mdad: Annotated[
         Fraction | None,

@@ -143,6 +143,7 @@ def _modelled(full: FullScores | None, noise: _Noise | None, common: NDArray[np.
         kind="model" if full.used == "predicted" else "assisted",
         freedom=full.freedom,
         run_variance=runs,
+        baseline_known=bool(full.known[0]),
     )
 
 
@@ -175,7 +176,7 @@ def _answer(
         coverage=1.0,
         least_coverage=rule.coverage,
         bounds=None,
-        effective_size=float(deciding.size) if np.isfinite(deciding.size) else None,
+        effective_size=float(f"{deciding.size:.12g}") if np.isfinite(deciding.size) else None,
         b=lost,
         c=won,
         disagreement=(lost + won) / n,

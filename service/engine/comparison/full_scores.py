@@ -322,14 +322,22 @@ class DesignedEvidence:
                     f"{points[at]:.1f} points off or more; a random sample needs no sources."
                 )
             elif found.beyond[at] >= FAR_BEYOND:
-                side = "Better" if found.ability[at] > 0 else "Worse"
                 notes.append(
-                    f"{side} than every source model: the estimate rests on extrapolation, "
+                    f"{self._place(found, at)}: the estimate rests on extrapolation, "
                     f"± {points[at]:.1f} points; a random sample needs none."
                 )
             else:
                 notes.append(None)
         return notes
+
+    def _place(self, found: Prediction, at: int) -> str:
+        """Where a model of an ability beyond the sources' stands among their scores."""
+        sources = self.source.scores.mean(axis=1)
+        if found.ability[at] > 0:
+            better = found.score[at] > sources.max()
+            return "Better than every source model" if better else "More able than every source model"
+        worse = found.score[at] < sources.min()
+        return "Worse than every source model" if worse else "Less able than every source model"
 
     def _joined(self, baseline: Floats) -> AbilityEstimator:
         """The estimator with the baseline among the sources, unless it is one."""

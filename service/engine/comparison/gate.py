@@ -196,7 +196,8 @@ def smallest_detectable_gain(gate: Gate, disagreement: float) -> float | None:
 
 def normal_detectable_drop(standard_error: float, rule: GateRule, freedom: float = 0) -> float:
     """The same for an estimate with a normal error, or Student's t when `freedom` is given."""
-    reach = (critical(rule.confidence, freedom) + _quantile(rule.power)) * standard_error
+    shift = float(special.stdtrit(freedom, rule.power)) if freedom else _quantile(rule.power)
+    reach = (critical(rule.confidence, freedom) + shift) * standard_error
     return max(reach - rule.threshold, 0.0)
 
 

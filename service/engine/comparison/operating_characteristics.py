@@ -20,6 +20,7 @@ from service.engine.comparison.gate import (
     smallest_detectable_drop,
     smallest_detectable_gain,
 )
+from service.engine.comparison.intervals import critical
 from service.engine.comparison.paired import Estimate, PairedScores, difference
 from service.engine.comparison.sampling_design import Truth
 
@@ -209,7 +210,10 @@ def operating_characteristics(
 def _characteristics(estimate: Estimate, rule: GateRule, rate: float) -> GateRates:
     if estimate.kind == "score" and estimate.size <= EXACT_UP_TO:
         return exact_rates(Gate.build(max(1, round(estimate.size)), rule), rate)
-    return normal_rates(estimate.standard_error, rule, estimate.freedom)
+    # Where few answers or clusters widened the interval, the gate sees less than its standard error says.
+    half = (estimate.interval[1] - estimate.interval[0]) / 2
+    error = max(estimate.standard_error, half / critical(rule.confidence, estimate.freedom))
+    return normal_rates(error, rule, estimate.freedom)
 
 
 def _rate(pairs: PairedScores, estimate: Estimate) -> float:

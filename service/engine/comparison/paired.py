@@ -14,7 +14,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from service.engine.comparison.intervals import Interval, critical, skewed_interval
+from service.engine.comparison.few_answers import FEW
+from service.engine.comparison.intervals import Interval, critical, finite_size, skewed_interval, wilson_share
 from service.engine.comparison.mcnemar import mid_p
 from service.engine.comparison.sampling_design import Design, Truth
 
@@ -112,6 +113,8 @@ class Modelled:
         Of Student's t; 0 for the normal distribution.
     run_variance : float
         Variance of the difference from one run to the next, of both models.
+    baseline_known : bool
+        Whether the baseline's score is exact.
     """
 
     baseline: float
@@ -120,6 +123,7 @@ class Modelled:
     kind: Literal["model", "assisted"] = "model"
     freedom: float = 0
     run_variance: float = 0.0
+    baseline_known: bool = False
 
 
 def difference(pairs: PairedScores, confidence: float = 0.95, truth: Truth = "population") -> Estimate:
@@ -161,18 +165,50 @@ def modelled_difference(pairs: PairedScores, modelled: Modelled, confidence: flo
     For the models on questions like these, the benchmark's N examples are themselves a
     sample: its variance, at most the movement over N, comes on top and holds the runs' noise.
     """
-    difference = modelled.candidate - modelled.baseline
+    gap = modelled.candidate - modelled.baseline
     variance = modelled.standard_error**2
     if truth == "population":
         variance += pairs.movement / pairs.design.total
     else:
         variance += modelled.run_variance
     if variance == 0:
-        return Estimate(difference, 0.0, (difference, difference), np.inf, "exact")
+        return Estimate(gap, 0.0, (gap, gap), np.inf, "exact")
     half = critical(confidence, modelled.freedom) * variance**0.5
-    interval = max(-1.0, difference - half), min(1.0, difference + half)
-    size = _least_error(pairs, difference, len(pairs.differences)) ** 2 * len(pairs.differences) / variance
-    return Estimate(difference, variance**0.5, interval, size, modelled.kind, modelled.freedom)
+    low, high = gap - half, gap + half
+    if modelled.kind == "assisted" and pairs.binary:
+        low, high = _with_few((low, high), pairs, modelled, confidence, truth)
+    interval = max(-1.0, low), min(1.0, high)
+    size = _least_error(pairs, gap, len(pairs.differences)) ** 2 * len(pairs.differences) / variance
+    return Estimate(gap, variance**0.5, interval, size, modelled.kind, modelled.freedom)
+
+
+def _with_few(
+    interval: Interval, pairs: PairedScores, modelled: Modelled, confidence: float, truth: Truth
+) -> Interval:
+    """The interval, an end moved where answers of a kind are so few that their spread says little.
+
+    With hardly a wrong answer drawn a model may be worse than it seems, with hardly a right one
+    better. The end is then at least that of an interval that needs no spread of errors:
+    Wilson's of the candidate against a baseline known in full, else Tango's of the pairs.
+    """
+    right, wrong = _few_of_a_kind(pairs.candidate)
+    if not modelled.baseline_known:
+        of_baseline = _few_of_a_kind(pairs.baseline)
+        right, wrong = right or of_baseline[1], wrong or of_baseline[0]
+    if not right and not wrong:
+        return interval
+    if modelled.baseline_known:
+        size = finite_size(len(pairs.candidate), pairs.design.total)
+        ends = wilson_share(float(pairs.design.mean(pairs.candidate)), size, confidence)
+        low, high = (float(end) - modelled.baseline for end in ends)
+    else:
+        low, high = difference(pairs, confidence, truth).interval
+    return min(interval[0], low) if wrong else interval[0], max(interval[1], high) if right else interval[1]
+
+
+def _few_of_a_kind(answers: NDArray[np.float64]) -> tuple[bool, bool]:
+    """Whether right, and whether wrong, answers are fewer than `FEW`."""
+    return bool(answers.sum() < FEW), bool((1 - answers).sum() < FEW)
 
 
 def score_interval(difference: float, movement: float, size: float, confidence: float) -> Interval:

@@ -86,7 +86,8 @@ class Design:
 
     def mean(self, values: Values) -> Values:
         """Estimates of the full mean from values on the examples, shape (…, n) → (…)."""
-        return np.asarray(values @ self.weights)
+        # Rounding of the weights must not carry a mean beyond its values.
+        return np.clip(values @ self.weights, values.min(axis=-1), values.max(axis=-1))
 
     def within(self, values: Values) -> Values:
         """Sample variance within each stratum, shape (…, n) → (…, K).

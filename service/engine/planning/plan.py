@@ -179,7 +179,7 @@ def mdad_plan(settings: Mapping[str, Any], outline: Outline) -> Plan:
         raise PlanError("/by_subtask", "The matrix has no subtasks; leave by_subtask out.")
     plain: dict[str, Any] = {
         "trials": fields.integer("trials", default_trials(models.targets), 1, MOST_TRIALS),
-        "probability": fields.number("probability", 0.8, 0.5, 0.999),
+        "probability": fields.number("probability", 0.8, 0.51, 0.999),
         "target_mdad": fields.number("target_mdad", None, 0, 1),
         "purpose": purpose,
         "truth": truth,

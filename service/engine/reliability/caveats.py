@@ -52,7 +52,8 @@ def _about_models(evidence: Evidence, found: Recommendation) -> Iterator[str]:
 
 def _about_trials(plan: Plan) -> Iterator[str]:
     if plan.simulated and plan.trials < FEW_TRIALS:
-        yield f"Only {plan.trials} trials: the numbers depend on the draws; the default is 50."
+        trials = "1 trial" if plan.trials == 1 else f"{plan.trials} trials"
+        yield f"Only {trials}: the numbers depend on the draws; the default is 50."
     if plan.models.sources and min(plan.models.sources) < LEAST_MODELS:
         yield f"Fewer than {LEAST_MODELS} source models: methods that learn from them are at a disadvantage."
     if plan.purpose == "new_questions":
@@ -87,7 +88,7 @@ def _about_chosen(evidence: Evidence, found: Recommendation) -> Iterator[str]:
 def _about_gap(evidence: Evidence, found: Recommendation) -> Iterator[str]:
     """No pair of models near the MDAD: it is read off a curve across the gap."""
     differences = evidence.spread.difference
-    if found.mdad is None or not len(differences):
+    if found.mdad is None or evidence.few or not len(differences):
         return
     away = np.log(differences / found.mdad)
     if np.abs(away).min() > np.log(1.5):

@@ -62,7 +62,10 @@ def of_whole(
     left = np.minimum(at.astype(int), len(places) - 2) if len(places) > 1 else np.zeros(len(sizes), dtype=int)
     weight = (at - left)[:, None, None]
     square = np.exp(2 * same.at(sizes))
-    found = square + resolution**2 * np.interp(np.log(sizes), places, np.append(shares, 1.0))
+    # A part of the benchmark tells no more on new questions than all of it; below that is noise of trials.
+    found = np.maximum(
+        square + resolution**2 * np.interp(np.log(sizes), places, np.append(shares, 1.0)), resolution**2
+    )
     own = (square / found)[:, None, None] * np.stack([same.influence_at(n) for n in sizes])
     padded = np.concatenate((share_influence, np.zeros((1, *half_same.influence.shape[1:]))))
     right = np.minimum(left + 1, len(places) - 1)

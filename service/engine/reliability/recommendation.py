@@ -95,7 +95,7 @@ def recommend(evidence: Evidence) -> Recommendation:
         truth=plan.truth,
         resolution=evidence.resolution if np.isfinite(evidence.resolution) else None,
         best_tested=_best_tested(evidence),
-        random_enough_from=_random_enough_from(plan, evidence.lines),
+        random_enough_from=_random_enough_from(evidence),
         more_models=3 * len(evidence.matrix.models),
     )
     if found is not None:
@@ -326,8 +326,11 @@ def _size_or_beyond(evidence: Evidence, curve: SizeCurve, target: float) -> dict
     return {"size": beyond if beyond is not None and beyond <= most else None, "measured": False}
 
 
-def _random_enough_from(plan: Plan, lines: list[Curve]) -> int | None:
-    """Smallest size from which on no method's agreement is clearly above random's."""
+def _random_enough_from(evidence: Evidence) -> int | None:
+    """Smallest size from which on no method's agreement is clearly above random's; None of equal models."""
+    plan, lines = evidence.plan, evidence.lines
+    if not np.isfinite(evidence.resolution):
+        return None
     random = next((line for line in lines if is_plain_random(line)), None)
     if random is None or len(lines) < 2:
         return None

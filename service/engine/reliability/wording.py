@@ -50,7 +50,8 @@ def _resolution(evidence: Evidence, found: Recommendation) -> list[str]:
     beside = found.other_purpose or {}
     mdad = found.mdad if evidence.plan.purpose == "new_questions" else beside.get("mdad")
     if found.size is not None and mdad is not None and mdad <= found.target_mdad:
-        said += f"; these {found.size} tell {points(mdad)}"
+        these = "this one tells" if found.size == 1 else f"these {found.size} tell"
+        said += f"; {these} {points(mdad)}"
     sentences = [f"{said}."]
     if found.target_is_default:
         target = points(found.target_mdad)

@@ -79,14 +79,35 @@ def correlation_distances(values: NDArray[np.float32]) -> NDArray[np.float32]:
     ----------
     values : ndarray of float32, shape (S, N)
         No column constant.
+
+    Notes
+    -----
+    Of 0/1 values the sums are whole numbers, which no order of adding changes: equal distances are then
+    equal on every processor, and ties fall the same way.
     """
-    centred = values - values.mean(axis=0, dtype=np.float64).astype(np.float32)
-    centred /= np.sqrt((centred**2).sum(axis=0, dtype=np.float64)).astype(np.float32)
-    distances = centred.T @ centred
+    binary = ((values == 0) | (values == 1)).all()
+    distances = _of_counts(values) if binary else _of_centred(values)
     np.subtract(1, distances, out=distances)
     np.maximum(distances, 0, out=distances)
     np.fill_diagonal(distances, 0)
-    return np.asarray(distances)
+    return distances
+
+
+def _of_counts(values: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Correlation of 0/1 columns from how many models get both right."""
+    models, right = len(values), values.sum(axis=0, dtype=np.float64)
+    scale = np.sqrt(right * (models - right))
+    found = values.T @ values
+    for row, (own, width) in enumerate(zip(right, scale, strict=True)):
+        found[row] = (models * found[row].astype(np.float64) - own * right) / (width * scale)
+    return np.asarray(found)
+
+
+def _of_centred(values: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Correlation of graded columns."""
+    centred = values - values.mean(axis=0, dtype=np.float64).astype(np.float32)
+    centred /= np.sqrt((centred**2).sum(axis=0, dtype=np.float64)).astype(np.float32)
+    return np.asarray(centred.T @ centred)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -22,6 +22,7 @@ from service.engine.numerics.svd import leading_triplets
 
 _RANK_FLOOR = 1e-6
 _EQUAL = 1e-9
+"""Differences below this are rounding, which processors do differently."""
 
 
 class Diversity:
@@ -90,7 +91,8 @@ class FittedDiversity:
             self._restart()
             remaining = np.where(self._left, self._variance, -1.0)
         equal = np.flatnonzero(remaining >= remaining.max() - _EQUAL)
-        chosen = int(equal[np.argmin(self._centrality[equal])])
+        central = self._centrality[equal]
+        chosen = int(equal[np.argmax(central <= central.min() + _EQUAL * self._width)])
         self._order.append(chosen)
         self._left[chosen] = False
         self._condition(chosen)

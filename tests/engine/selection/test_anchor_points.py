@@ -73,3 +73,11 @@ def test_more_examples_than_the_memory_cap_are_refused_before_any_is_taken():
     scores = np.random.default_rng(0).random((10, 16_500))
     with pytest.raises(Unsuitable, match="16,384"):
         pick(scores, 5)
+
+
+@pytest.mark.parametrize(("models", "examples", "size"), [(10, 40, 20), (12, 40, 9), (14, 60, 20)])
+def test_another_order_of_adding_changes_no_choice(models: int, examples: int, size: int):
+    scores = simulated(models, examples)  # Few models: many distances are equal.
+    for seed in range(5):
+        order = np.random.default_rng(seed).permutation(models)
+        assert pick(scores[order], size).indices.tolist() == pick(scores, size).indices.tolist()

@@ -67,3 +67,16 @@ def test_examples_the_same_models_do_well_on_are_not_both_chosen():
 def test_the_number_of_components_is_checked(components: object):
     with pytest.raises(ValueError, match="components"):
         Diversity(components=components)
+
+
+@pytest.mark.parametrize("models", [12, 16, 20])
+def test_another_order_of_adding_changes_no_choice(models: int):
+    scores = simulated(models, 60)
+
+    def chosen(rows: NDArray[np.int64]) -> list[int]:
+        fitted = Diversity().fit(source(scores[rows]), np.random.default_rng(0))
+        return fitted.pick(9).indices.tolist()
+
+    for seed in range(5):
+        order = np.random.default_rng(seed).permutation(models)
+        assert chosen(order) == chosen(np.arange(models))
