@@ -100,7 +100,7 @@ class Authenticator:
         at, cached = self._cache.get(key.id, (float("-inf"), None))
         if cached is not None and time.monotonic() - at < self._cache_seconds and _matches(key, cached):
             return cached
-        # A key that was valid lately is looked up, whoever else sends wrong ones from its address.
+        # A key that was valid lately is looked up, even if others send wrong ones from its address.
         if cached is None or not _matches(key, cached):
             self._failed.check(address)
         record = None if self._failed.is_known(key) else await checks.run(_look_up, checks.engine, key)

@@ -9,7 +9,7 @@ from fastapi import Request, Response
 NOT_MODIFIED: dict[int | str, dict[str, Any]] = {304: {"description": "You have this version already"}}
 
 
-def fresh(request: Request, etag: str) -> bool:
+def is_current(request: Request, etag: str) -> bool:
     """Whether the caller already has this version."""
     given = request.headers.get("if-none-match", "")
     tags = {tag.strip().removeprefix("W/") for tag in given.split(",")}

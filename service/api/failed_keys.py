@@ -16,7 +16,7 @@ MINUTE = 60.0
 class FailedKeys:
     """What one server remembers of failed keys.
 
-    An address may fail so often in a minute; whoever sends a valid key from there is known by the
+    An address may fail so often in a minute; the sender of a valid key from there is known by the
     authenticator and not refused here.
     """
 

@@ -46,18 +46,18 @@ def run_once(
         return _response(answer)
 
 
-def of_body(path: str, body: BaseModel) -> bytes:
+def hash_of_body(path: str, body: BaseModel) -> bytes:
     """The fingerprint of a JSON request, independent of its spelling."""
     return hashlib.sha256(f"{path}\n{body.model_dump_json()}".encode()).digest()
 
 
-def of_file(path: str, file: BinaryIO, told: object) -> bytes:
+def hash_of_file(path: str, file: BinaryIO, parameters: object) -> bytes:
     """The fingerprint of an upload: its bytes and its options."""
     file.seek(0)
     found = hashlib.sha256()
     while chunk := file.read(CHUNK):
         found.update(chunk)
-    found.update(f"{path}\n{told!r}".encode())
+    found.update(f"{path}\n{parameters!r}".encode())
     file.seek(0)
     return found.digest()
 

@@ -26,7 +26,7 @@ log = structlog.get_logger(__name__)
 
 DISK_FULL = "53100"
 DATABASE_AWAY = (OperationalError, PoolTimeout)
-MENDS = {
+HOW_TO_FIX = {
     400: "The request is malformed at the level of HTTP; send it again as the documentation shows.",
     404: "There is no resource at this path; /openapi.json lists all paths.",
     405: "This path does not support this method; the Allow header lists the supported ones.",
@@ -119,13 +119,13 @@ async def _http(request: Request, exc: HTTPException) -> Response:
     headers = dict(exc.headers or {})
     if exc.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         headers["Allow"] = ", ".join(_allowed(request))
-    told = exc.detail if exc.detail and exc.detail != phrase else ""
+    detail = exc.detail if exc.detail and exc.detail != phrase else ""
     return problem_response(
         request.scope,
         status=exc.status_code,
         slug=phrase.lower().replace(" ", "-"),
         title=phrase,
-        detail=told or MENDS.get(exc.status_code, phrase),
+        detail=detail or HOW_TO_FIX.get(exc.status_code, phrase),
         headers=headers.items(),
     )
 

@@ -97,7 +97,7 @@ def child_span(name: str, kind: SpanKind = SpanKind.INTERNAL) -> Iterator[None]:
         yield
 
 
-def about(**attributes: str | int) -> None:
+def set_attributes(**attributes: str | int) -> None:
     """Add attributes to the current span."""
     trace.get_current_span().set_attributes({f"tastetest.{key}": value for key, value in attributes.items()})
 

@@ -4,20 +4,20 @@
 >>> upload.matrix.models, upload.warnings
 """
 
-from service.ingest.align import align, other_content, under
+from service.ingest.align import align, aligned_to, mismatched_content
 from service.ingest.options import Limits, Options
 from service.ingest.reading import read, read_files
-from service.ingest.upload import ModelReport, Native, Upload
+from service.ingest.upload import ModelReport, ToolIdentifiers, Upload
 
 __all__ = [
     "Limits",
     "ModelReport",
-    "Native",
     "Options",
+    "ToolIdentifiers",
     "Upload",
     "align",
-    "other_content",
+    "aligned_to",
+    "mismatched_content",
     "read",
     "read_files",
-    "under",
 ]

@@ -48,7 +48,7 @@ def align(part: Matrix, examples: Sequence[str]) -> Matrix:
     return _in_columns(part, examples, np.array([index[example] for example in part.examples], dtype=np.intp))
 
 
-def under(upload: Upload, examples: Sequence[str]) -> Upload:
+def aligned_to(upload: Upload, examples: Sequence[str]) -> Upload:
     """The upload over exactly these examples; those it does not have count as not run. See `align`."""
     matrix, notes = align(upload.matrix, examples), _absent_examples(upload.matrix, examples)
     found = replace(
@@ -78,7 +78,9 @@ def _report(report: ModelReport, upload: Upload, n: int) -> ModelReport:
     return replace(report, not_run=report.not_run + n - sent, bounds=bounds)
 
 
-def other_content(upload: Upload, examples: Sequence[str], hashes: Sequence[str | None] | None) -> list[str]:
+def mismatched_content(
+    upload: Upload, examples: Sequence[str], hashes: Sequence[str | None] | None
+) -> list[str]:
     """Examples whose content hash differs from the known one of the same id."""
     if upload.hashes is None or hashes is None:
         return []

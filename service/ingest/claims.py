@@ -19,7 +19,7 @@ ROUNDING = 5e-4
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class LogTotals:
     """What the log says about one block, and what the block contains.
 
     Attributes
@@ -43,7 +43,7 @@ class Claim:
     prefix: bool
 
 
-def of(block: Block, values: Floats, states: NDArray[np.uint8], scale: Scale | None) -> Claim:
+def of(block: Block, values: Floats, states: NDArray[np.uint8], scale: Scale | None) -> LogTotals:
     """Summarise a block whose answers became these scores."""
     scored = states == SCORED
     reported = block.reported
@@ -53,7 +53,7 @@ def of(block: Block, values: Floats, states: NDArray[np.uint8], scale: Scale | N
         distinct = len(set(block.names))
     else:
         distinct = int(np.count_nonzero(np.bincount(block.codes)))
-    return Claim(
+    return LogTotals(
         label=f"model {quoted(block.model)}" + (f", {block.task}" if block.task else ""),
         answers=len(values),
         examples=distinct,
@@ -66,7 +66,7 @@ def of(block: Block, values: Floats, states: NDArray[np.uint8], scale: Scale | N
     )
 
 
-def compare(grid: Grid, claims: Mapping[str, Sequence[Claim]], context: Context) -> None:
+def compare(grid: Grid, claims: Mapping[str, Sequence[LogTotals]], context: Context) -> None:
     """Record each model's reported mean; warn where a log's summary differs from its answers."""
     for model, own in claims.items():
         for claim in own:
@@ -77,7 +77,7 @@ def compare(grid: Grid, claims: Mapping[str, Sequence[Claim]], context: Context)
             grid.reported[model] = sum(mean * n for mean, n in known) / size
 
 
-def _warn(claim: Claim, context: Context) -> None:
+def _warn(claim: LogTotals, context: Context) -> None:
     if claim.ran is not None and claim.ran != claim.examples:
         context.warn(
             f"{claim.label}: the log says that {claim.ran} examples ran, but it holds {claim.examples}"

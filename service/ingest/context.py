@@ -26,7 +26,7 @@ class Context:
     files: Mapping[str, File]
     warnings: list[str] = field(default_factory=list)
     tasks: list[str] = field(default_factory=list)
-    _told: set[str] = field(default_factory=set)
+    _given: set[str] = field(default_factory=set)
     _memory: dict[str, object] = field(default_factory=dict)
     _numbers: dict[str, int] = field(default_factory=dict)
     _counts: dict[str, int] = field(default_factory=dict)
@@ -41,8 +41,8 @@ class Context:
 
     def warn(self, text: str, once: str | None = None) -> None:
         """Add a warning, unless there is one with the same text or the same `once`."""
-        if (once or text) not in self._told:
-            self._told.add(once or text)
+        if (once or text) not in self._given:
+            self._given.add(once or text)
             self.warnings.append(text)
 
     def cached(self, key: str, make: Callable[[], object]) -> object:

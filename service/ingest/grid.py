@@ -19,7 +19,7 @@ from service.ingest.context import Context
 from service.ingest.options import Options
 from service.ingest.records import Block, Floats, Place
 from service.ingest.refusals import listed, quoted, refuse
-from service.ingest.upload import ERRORED, NOT_RUN, SCORED, UNSCORED, Grid, Native
+from service.ingest.upload import ERRORED, NOT_RUN, SCORED, UNSCORED, Grid, ToolIdentifiers
 
 _MOST_REPEATS = 65_535
 
@@ -30,7 +30,7 @@ def assemble(blocks: Iterable[Block], tool: str, context: Context) -> Grid:
     Parameters
     ----------
     tool : str
-        Name of the format, for `Native`.
+        Name of the format, for `ToolIdentifiers`.
 
     Raises
     ------
@@ -80,7 +80,7 @@ class _Part:
     repeats: NDArray[np.int64] | None
     counts: NDArray[np.int64] | None
     confidences: NDArray[np.float32] | None
-    claim: claims.Claim
+    claim: claims.LogTotals
 
 
 @dataclass(slots=True, eq=False)
@@ -116,10 +116,14 @@ class _Columns:
         self.tasks.append(block.task if block.runnable is None else block.runnable)
         self.natives.append(None if block.native is None else block.native[i])
 
-    def native(self, tool: str) -> Native | None:
+    def native(self, tool: str) -> ToolIdentifiers | None:
         """The tool's own ids, if it gave one for each example."""
         known = [name for name in self.natives if name is not None]
-        return Native(tool, tuple(self.tasks), tuple(known)) if len(known) == len(self.natives) else None
+        return (
+            ToolIdentifiers(tool, tuple(self.tasks), tuple(known))
+            if len(known) == len(self.natives)
+            else None
+        )
 
 
 def _place(block: Block, i: int) -> str:

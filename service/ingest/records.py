@@ -46,7 +46,7 @@ class Block:
     task : str
         The task's name for people.
     runnable : str, optional
-        The tool's argument to run the task, for `Native`; None if it is `task`.
+        The tool's argument to run the task, for `ToolIdentifiers`; None if it is `task`.
     native : sequence of str, optional
         The tool's own id of each name in `names`.
     reported : float, optional

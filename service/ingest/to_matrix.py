@@ -18,7 +18,7 @@ from service.ingest.upload import (
     UNSCORED,
     Grid,
     ModelReport,
-    Native,
+    ToolIdentifiers,
     Upload,
 )
 
@@ -133,8 +133,10 @@ def _refuse_missing(grid: Grid, missing: NDArray[np.bool_]) -> Exception:
     return refuse(detail, "missing", places)
 
 
-def _ordered(native: Native, columns: NDArray[np.intp]) -> Native:
-    return Native(native.tool, tuple(native.tasks[j] for j in columns), tuple(native.ids[j] for j in columns))
+def _ordered(native: ToolIdentifiers, columns: NDArray[np.intp]) -> ToolIdentifiers:
+    return ToolIdentifiers(
+        native.tool, tuple(native.tasks[j] for j in columns), tuple(native.ids[j] for j in columns)
+    )
 
 
 def _reports(

@@ -50,7 +50,7 @@ class ModelReport:
 
 
 @dataclass(frozen=True, slots=True)
-class Native:
+class ToolIdentifiers:
     """The names by which the tool that ran the examples identifies them, so that it can run some again.
 
     Attributes
@@ -78,7 +78,7 @@ class Upload:
         Index into `STATES` of each cell; None when every cell is scored.
     repeats : ndarray of uint16, shape (M, N), optional
         Number of answers averaged into each cell; None when it is 1 for each.
-    native : Native, optional
+    native : ToolIdentifiers, optional
     hashes : tuple of str or None, length N, optional
         Content hash of each example, None where the log has none.
     """
@@ -90,7 +90,7 @@ class Upload:
     models: tuple[ModelReport, ...]
     states: NDArray[np.uint8] | None = None
     repeats: NDArray[np.uint16] | None = None
-    native: Native | None = None
+    native: ToolIdentifiers | None = None
     hashes: tuple[str | None, ...] | None = None
 
 
@@ -117,7 +117,7 @@ class Grid:
     confidences: NDArray[np.float32] | None = None
     embeddings: NDArray[np.float32] | None = None
     hashes: Sequence[str | None] | None = None
-    native: Native | None = None
+    native: ToolIdentifiers | None = None
     name: str | None = None
     reported: dict[str, float] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)

@@ -40,8 +40,8 @@ def outgoing_request() -> dict[str, str]:
 def asked_by(headers: Mapping[str, Any]) -> Iterator[None]:
     """Log and trace with the request id and trace of these headers, unless they are set already."""
     known = structlog.contextvars.get_contextvars()
-    told = {"request_id": headers[REQUEST_ID]} if REQUEST_ID in headers else {}
-    with tracing.continue_trace(headers), structlog.contextvars.bound_contextvars(**told | known):
+    bound = {"request_id": headers[REQUEST_ID]} if REQUEST_ID in headers else {}
+    with tracing.continue_trace(headers), structlog.contextvars.bound_contextvars(**bound | known):
         yield
 
 

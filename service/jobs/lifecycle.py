@@ -102,7 +102,7 @@ def claim_next(
 def finish_part(conn: Connection, part: Claim, result: bytes, *, terms: LeaseTerms) -> Claim | None:
     """Store a part's result; the claim that follows: of the next stage, or to assemble after the last.
 
-    Whoever takes the first part of a stage rings for the others of it (`others`).
+    The worker that takes the first part of a stage notifies others of the rest (`others`).
     """
     job = _hold(conn, part)
     if job.cancel_requested:

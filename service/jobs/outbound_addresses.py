@@ -39,7 +39,7 @@ _CLOSED: tuple[Network, ...] = tuple(
         "2001::/32",  # Teredo
     )
 )
-# Where clouds hand out credentials to whoever asks from inside: never a receiver of webhooks.
+# Where clouds hand out credentials to any request from inside: never a receiver of webhooks.
 _METADATA: tuple[Network, ...] = tuple(
     ipaddress.ip_network(network)
     for network in (

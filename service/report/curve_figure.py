@@ -82,7 +82,7 @@ def _panel(result: Result, line: PlottedCurve, size: int, truth: str, judged: Ju
         ),
     ]  # fmt: skip
     title = f"Agreement by difference on {TRUTHS[truth]}: {line.label}, {count(size, 'example')}"
-    return Panel(title, _told(points, judged, probability), WIDTH, HEIGHT, Markup("").join(body))
+    return Panel(title, _description(points, judged, probability), WIDTH, HEIGHT, Markup("").join(body))
 
 
 def _dots(points: Sequence[Mapping[str, Any]], axes: Axes) -> Markup:
@@ -152,7 +152,7 @@ def _marked(judged: Judged, axes: Axes) -> Markup:
     return line + element("text", said, x=at - 8, y=y, text_anchor="end", class_="strong over")
 
 
-def _told(points: Sequence[Mapping[str, Any]], judged: Judged, probability: float) -> str:
+def _description(points: Sequence[Mapping[str, Any]], judged: Judged, probability: float) -> str:
     sample = points[:: max(1, len(points) // 8)]
     curve = ", ".join(
         f"{formatting.percent(point['agreement'], 0)} at {formatting.points(point['difference'])} points"

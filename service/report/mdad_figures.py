@@ -72,7 +72,7 @@ def _overview(result: Result, truth: str) -> Panel:
         _halo(result, truth, axes),
     ]
     title = f"MDAD by size on {formatting.TRUTHS[truth]}"
-    return Panel(title, _told(series, "MDAD"), WIDTH, height, Markup("").join(body))
+    return Panel(title, _description(series, "MDAD"), WIDTH, height, Markup("").join(body))
 
 
 def _single(result: Result, line: PlottedCurve, scale: Scale) -> Panel:
@@ -91,8 +91,8 @@ def _single(result: Result, line: PlottedCurve, scale: Scale) -> Panel:
         *(charts.draw_line(one, axes) for one in drawn),
         element("text", element("title", line.label), shortened(line.label, 38), x=0, y=18, class_="head"),
     ]
-    told = ". ".join(f"On {one.label}: {_told([one], 'MDAD')}" for one in drawn)
-    return Panel(f"MDAD of {line.label}", told, width, height, Markup("").join(body))
+    description = ". ".join(f"On {one.label}: {_description([one], 'MDAD')}" for one in drawn)
+    return Panel(f"MDAD of {line.label}", description, width, height, Markup("").join(body))
 
 
 def _key(result: Result) -> Panel:
@@ -112,8 +112,8 @@ def _key(result: Result) -> Panel:
     y = 50.0 + 26 * len(samples)
     body.append(element("rect", x=10, y=y - 7, width=48, height=14, class_="band s7"))
     body.append(element("text", "95 % interval, over models and trials", x=72, y=y + 4.5))
-    told = "; ".join(word for word, _, _ in samples)
-    return Panel("Key to the lines", told, width, height, Markup("").join(body))
+    description = "; ".join(word for word, _, _ in samples)
+    return Panel("Key to the lines", description, width, height, Markup("").join(body))
 
 
 def _errors(result: Result, truth: str) -> Panel | None:
@@ -135,7 +135,7 @@ def _errors(result: Result, truth: str) -> Panel | None:
         _head(f"Against the score on {formatting.TRUTHS[truth]}"),
     ]
     title = f"Estimation error by size on {formatting.TRUTHS[truth]}"
-    return Panel(title, _told(series, "mean error"), WIDTH, height, Markup("").join(body))
+    return Panel(title, _description(series, "mean error"), WIDTH, height, Markup("").join(body))
 
 
 def _mdad_point(size: int, judged: Judged) -> Point:
@@ -262,7 +262,7 @@ def _head(text: str) -> Markup:
     return element("text", text, x=0, y=20, class_="head")
 
 
-def _told(series: Sequence[Series], what: str) -> str:
+def _description(series: Sequence[Series], what: str) -> str:
     """The drawing in a sentence a line."""
     if not series:
         return "Nothing to show."

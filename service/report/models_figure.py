@@ -79,7 +79,7 @@ def _names(ranked: Standing, total: int, mdad: float | None, *, grouped: bool) -
         body.append(_row(name, value, x, top + ROW_HEIGHT * (at + 0.5)))
     body.extend(_bracket(bracket, LANES_LEFT + bracket.lane * step, top) for bracket in found)
     title = f"{head}: those too close to tell apart are bracketed"
-    return Panel(title, _told(ranked, found), WIDTH, height, Markup("").join(body))
+    return Panel(title, _description(ranked, found), WIDTH, height, Markup("").join(body))
 
 
 def _row(name: str, value: float, x: Scale, y: float) -> Markup:
@@ -115,9 +115,9 @@ def _heap(accuracies: Mapping[str, float], mdad: float | None) -> Panel:
         element("path", d="".join(dots), class_="dots s0", stroke_width=f"{min(width, rise) * 0.85:.2f}"),
         _measure(x, mdad),
     ]
-    told = f"Scores from {formatting.percent(values[0])} to {formatting.percent(values[-1])}."
+    description = f"Scores from {formatting.percent(values[0])} to {formatting.percent(values[-1])}."
     return Panel(
-        f"The scores of all {len(values):,} models", told, WIDTH, STRIP_HEIGHT, Markup("").join(body)
+        f"The scores of all {len(values):,} models", description, WIDTH, STRIP_HEIGHT, Markup("").join(body)
     )
 
 
@@ -153,7 +153,7 @@ def _zoomed(values: Sequence[float], least: float, start: float, end: float) -> 
     return Scale(max(0.0, int(low * 100) / 100), min(1.0, -int(-high * 100 // 1) / 100), start, end)
 
 
-def _told(ranked: Standing, found: Sequence[Bracket]) -> str:
+def _description(ranked: Standing, found: Sequence[Bracket]) -> str:
     line = ", ".join(f"{name} {formatting.percent(value)}" for name, value in ranked)
     runs = "; ".join(f"{ranked[b.first][0]} to {ranked[b.last][0]}" for b in found) or "none"
     return f"{line}. Too close to tell apart: {runs}."

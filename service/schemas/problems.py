@@ -20,11 +20,11 @@ class Place(ResponseModel):
         examples=["/sizes/3"],
     )
     code: str = Field(description="Stable, for programs.", examples=["too_large"])
-    message: str = Field(description="What is wrong there and how to mend it, for people.")
+    message: str = Field(description="What is wrong there and how to fix it, for people.")
 
 
 class ProblemDocument(ResponseModel):
-    """Why a request was refused, where, and the mend (RFC 9457)."""
+    """Why a request was refused, where, and how to fix it (RFC 9457)."""
 
     type: str = Field(description="Stable name of the kind.", examples=[PROBLEM_TYPE + "not-found"])
     title: str = Field(
@@ -40,7 +40,7 @@ class ProblemDocument(ResponseModel):
 
 def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """OpenAPI entries for the statuses an operation may refuse with; 500 and 503 always belong."""
-    # Whoever may send too much may send too slowly, or find the disk full.
+    # A body that may be too large may also come too slowly, or find the disk full.
     with_body = {408, 507} if 413 in statuses else set()
     return {status: problem_answer(status) for status in sorted({*statuses, *with_body, 422, 500, 503})}
 

@@ -17,7 +17,7 @@ class WebhookRequest(RequestModel):
 
 
 class WebhookView(ResponseModel):
-    """An address that is told of the end of every job."""
+    """An address that gets a message at the end of every job."""
 
     id: str = Field(description="Id of the webhook.")
     url: str = Field(description="The address that messages are sent to.")

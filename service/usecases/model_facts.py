@@ -68,10 +68,10 @@ def change(conn: Connection, matrix_id: str, model: str, changes: Mapping[str, A
             f"Matrix {matrix_id} has no model {model!r}; GET /matrices/{matrix_id}/models lists them."
         )
     before = model_facts.of(conn, record.id, [model]).get(model, ModelFacts())
-    told = dict(changes)
-    if "tags" in told:
-        told["tags"] = tuple(told["tags"] or ())
-    model_facts.put(conn, record.id, {model: replace(before, **told)})
+    new = dict(changes)
+    if "tags" in new:
+        new["tags"] = tuple(new["tags"] or ())
+    model_facts.put(conn, record.id, {model: replace(before, **new)})
 
 
 def guessed_families(models: Sequence[str]) -> dict[str, str]:

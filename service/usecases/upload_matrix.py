@@ -78,7 +78,7 @@ def put_model(engine: Engine, matrix_id: str, sent: SentFile, most_stored_bytes:
     """
     with engine.begin() as conn:
         examples, origin = matrices.examples(conn, matrix_id), matrices.origin(conn, matrix_id)
-    upload = ingest.under(sent.read(), examples)
+    upload = ingest.aligned_to(sent.read(), examples)
     if sent.options.unmatched == "refuse":
         upload_records.refuse_mismatched(
             upload_records.mismatched_examples(upload, examples, origin), len(examples)

@@ -36,7 +36,7 @@ def mismatched_examples(upload: Upload, examples: tuple[str, ...], origin: Origi
     """Examples with another content than the matrix has under the same ids, where one tool hashed both."""
     if origin is None or origin.tool != upload.format:
         return []
-    return ingest.other_content(upload, examples, origin.hashes)
+    return ingest.mismatched_content(upload, examples, origin.hashes)
 
 
 def refuse_mismatched(names: list[str], size: int) -> None:

@@ -11,7 +11,7 @@ from service.core.errors import InvalidUpload
 from service.engine.comparison import Design, GateRule, KnownScores, compare, estimate_scores, rank
 from service.engine.data.errors import Undefined
 from service.engine.data.matrix import Matrix
-from service.ingest import Upload, align, under
+from service.ingest import Upload, align, aligned_to
 from tests.ingest.helpers import lines, load, load_all, refused, refused_all, report, warned
 
 SAMPLES = "m/samples_gsm8k_2025-01-01T00-00-00.0.jsonl"
@@ -73,7 +73,7 @@ def test_b6_what_a_partial_upload_lacks_is_named_and_counted() -> None:
     examples = tuple(sorted(f"HumanEval/{i}" for i in range(164)))
     part = Matrix.build(["m"], examples[:19], np.ones((1, 19)))
     assert align(part, examples).missing_cells == 145
-    (text,) = under(Upload(part, "csv", None, (), ()), examples).warnings
+    (text,) = aligned_to(Upload(part, "csv", None, (), ()), examples).warnings
     assert text.startswith("the upload has no results on 145 of the matrix's 164 examples: 'HumanEval/")
     assert "and 140 more" in text
 

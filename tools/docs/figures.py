@@ -28,7 +28,6 @@ from service.report.svg import element, path
 
 ROOT = Path(__file__).parents[2]
 IMAGES = ROOT / "docs" / "img"
-SIZES = [10, 25, 50, 100, 250, 500]
 CHOSEN = 25
 WIDTH, HEIGHT = 480.0, 300.0
 

@@ -94,15 +94,15 @@ def _view(answer: Comparison, found: ComparisonContext, baseline: str, candidate
         "lost": [found.examples[at] for at in answer.flips.lost],
         "won": [found.examples[at] for at in answer.flips.won],
     }
-    told = asdict(answer) | {"baseline": baseline, "candidate": candidate, "flips": flips}
-    return ComparisonView.model_validate(told)
+    fields = asdict(answer) | {"baseline": baseline, "candidate": candidate, "flips": flips}
+    return ComparisonView.model_validate(fields)
 
 
 def _ranking(many: Many, names: list[str]) -> RankingView:
-    told = asdict(many.ranking)
-    told["models"] = [{**place, "model": names[place["model"]]} for place in told["models"]]
-    told["tie_groups"] = [[names[at] for at in group] for group in told["tie_groups"]]
-    return RankingView.model_validate(told)
+    fields = asdict(many.ranking)
+    fields["models"] = [{**place, "model": names[place["model"]]} for place in fields["models"]]
+    fields["tie_groups"] = [[names[at] for at in group] for group in fields["tie_groups"]]
+    return RankingView.model_validate(fields)
 
 
 def _overall(verdicts: list[Verdict]) -> Verdict:

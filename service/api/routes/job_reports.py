@@ -204,6 +204,6 @@ def _unknown(data: ReportData, what: str, name: str, known: Iterable[str]) -> No
 def _cached(
     request: Request, etag: str, headers: dict[str, str], media_type: str, make: Callable[[], str | bytes]
 ) -> Response:
-    if etags.fresh(request, etag):
+    if etags.is_current(request, etag):
         return etags.not_modified(etag)
     return Response(make(), media_type=media_type, headers={**headers, "ETag": f'"{etag}"'})

@@ -93,7 +93,7 @@ def get_result(job_id: JobId, request: Request, context: ContextDep) -> Response
     if body is None:
         raise _no_result(job)
     etag = hashlib.sha256(body).hexdigest()
-    if etags.fresh(request, etag):
+    if etags.is_current(request, etag):
         return etags.not_modified(etag)
     return Response(body, media_type="application/json", headers={"ETag": f'"{etag}"'})
 

@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 
 from service.api import etags, responses
 from service.api.context import AppContext, ContextDep
-from service.api.idempotency import IdempotencyKey, of_file, run_once, stored_answer
+from service.api.idempotency import IdempotencyKey, hash_of_file, run_once, stored_answer
 from service.api.openapi.upload_bodies import UPLOAD_BODY
 from service.api.parameters import Cursor, Limit
 from service.api.received_upload import Received, limits_of, received
@@ -60,7 +60,7 @@ async def create_matrix(
 
 def _create(context: AppContext, sent: Received, key: str | None) -> Response:
     said = sent.name, sent.filename, sent.options
-    fingerprint = b"" if key is None else of_file("POST /matrices", sent.file, said)
+    fingerprint = b"" if key is None else hash_of_file("POST /matrices", sent.file, said)
     # Before the transaction: reading can take seconds, and no connection should wait for it.
     upload = _file(context, sent).read()
 
@@ -93,7 +93,7 @@ def get_matrix(
     with context.engine.begin() as conn:
         record = matrices.get(conn, matrix_id, revision)
     etag = f"{record.content_hash}.{record.revision}"
-    if etags.fresh(request, etag):
+    if etags.is_current(request, etag):
         return etags.not_modified(etag)
     response.headers["ETag"] = f'"{etag}"'
     return responses.matrix_view(record)

@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 
 from service.api import responses
 from service.api.context import AppContext, ContextDep
-from service.api.idempotency import IdempotencyKey, of_body, run_once, stored_answer
+from service.api.idempotency import IdempotencyKey, hash_of_body, run_once, stored_answer
 from service.api.route_classes import StrictRoute
 from service.core import tracing
 from service.core.settings import Settings
@@ -69,7 +69,7 @@ def _accept(
 
     def work(conn: Connection) -> StoredAnswer:
         job, created = submit_job(conn, request, _limits(context.settings))
-        tracing.about(job_id=job.id)
+        tracing.set_attributes(job_id=job.id)
         log.info("submitted", job_id=job.id, kind=kind, created=created)
         if created:
             # After the answer, so after the commit: a broker that hangs must not keep the caller waiting.
@@ -78,7 +78,7 @@ def _accept(
             202, responses.job_view(job), {"Location": f"/jobs/{job.id}", "Retry-After": "1"}
         )
 
-    return run_once(context, key, of_body(f"POST /{kind}", ask), work)
+    return run_once(context, key, hash_of_body(f"POST /{kind}", ask), work)
 
 
 def _limits(settings: Settings) -> JobLimits:

@@ -76,7 +76,7 @@ def get_matrix_page(
         cells = matrices.load(conn, record.id, record.revision)
     made = matrix_page.matrix_page(record, models, cells)
     etag = hashlib.sha256(made.encode()).hexdigest()
-    if etags.fresh(request, etag):
+    if etags.is_current(request, etag):
         return etags.not_modified(etag)
     return HTMLResponse(made, headers={**templates_env.PAGE_HEADERS, "ETag": f'"{etag}"'})
 
@@ -85,7 +85,7 @@ def get_matrix_page(
 def script(request: Request) -> Response:
     """The pages' script."""
     text, etag = _script()
-    if etags.fresh(request, etag):
+    if etags.is_current(request, etag):
         return etags.not_modified(etag)
     headers = {"ETag": f'"{etag}"', "Cache-Control": "no-cache", "X-Content-Type-Options": "nosniff"}
     return Response(text, media_type="text/javascript", headers=headers)

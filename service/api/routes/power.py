@@ -72,12 +72,12 @@ def measure_power(ask: Annotated[PowerRequest, Body(examples=[EXAMPLE])], contex
     total = ask.benchmark or (None if matrix is None else len(matrix.examples))
     rule = GateRule(ask.margin, ask.confidence, ask.probability)
     found = power(disagreement, ask.difference, _sizes(ask, total), rule=rule, total=total)
-    told = asdict(found)
-    told["by_size"] = [SizePowerView(**size) for size in told["by_size"]]
+    fields = asdict(found)
+    fields["by_size"] = [SizePowerView(**size) for size in fields["by_size"]]
     near = None if matrix is None else near_margin(matrix.accuracies, ask.difference, ask.difference / 2)
     gate = ask.threshold
     return PowerView(
-        **told,
+        **fields,
         group=None if group is None else GroupView(**asdict(group)),
         near=None if near is None else NearMarginView(**asdict(near)),
         measured=measured,

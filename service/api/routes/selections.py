@@ -42,7 +42,7 @@ def get_selection(
         selection = selection_exports.exported_selection(conn, record)
     # The tool's ids are added to a matrix at most once, so the tag need not include them in full.
     etag = record.content_hash + (f".{selection.tool}" if selection.tool else "")
-    if etags.fresh(request, etag):
+    if etags.is_current(request, etag):
         return etags.not_modified(etag)
     response.headers["ETag"] = f'"{etag}"'
     return SelectionDetail(
@@ -79,6 +79,6 @@ def export_selection(
         record = selections.get(conn, selection_id)
         selection, form = selection_exports.exported_selection(conn, record), FORMATS[format]
     etag = f"{record.content_hash}.{format}.{selection.tool}"
-    if etags.fresh(request, etag):
+    if etags.is_current(request, etag):
         return etags.not_modified(etag)
     return selection_exports.response(form, selection, etag)

@@ -76,7 +76,7 @@ class Service:
     def _ask(self, ask: Callable[[], httpx.Response]) -> Answer:
         deadline = time.monotonic() + self._wait
         while True:
-            with self._told():
+            with self._explained():
                 answer = self._once(ask, last=time.monotonic() >= deadline)
             if answer is not None:
                 return self._read(answer)
@@ -98,7 +98,7 @@ class Service:
         return None
 
     @contextlib.contextmanager
-    def _told(self) -> Iterator[None]:
+    def _explained(self) -> Iterator[None]:
         try:
             yield
         except (httpx.HTTPError, httpx.InvalidURL) as error:

@@ -57,7 +57,7 @@ class AbilityEstimator:
     def difference_variance(self, answers: Floats) -> Floats:
         """Variance of the difference of every two estimates, shape (T, T).
 
-        Models that answer alike beyond what their abilities explain share their errors: by
+        Models that answer similarly beyond what their abilities explain share their errors: by
         the correlation of their residuals on the subset, one example added that tells them
         apart, so that equal answers are not taken for equal models. What is unsure beyond
         the sources is unsure for both sides together.

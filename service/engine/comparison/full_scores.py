@@ -139,7 +139,7 @@ class SampledEvidence:
             ),
             strict=True,
         )
-        found, alike = list(corrected), np.array(shares)
+        found, similar = list(corrected), np.array(shares)
         influence = np.array([one.influence for one in found])
         scores = np.array([one.score for one in found])
         coefficients = np.array([one.coefficients for one in found])
@@ -150,7 +150,7 @@ class SampledEvidence:
         noise = np.full(len(answers), of_sample)
         if baseline is not None:
             coefficients[0] = 1 / self.examples
-            noise = alike**2 * of_sample + (1 - alike) ** 2 / self.examples
+            noise = similar**2 * of_sample + (1 - similar) ** 2 / self.examples
         low = np.nansum(answers, axis=1) / self.examples
         high = low + 1 - there.sum(axis=1) / self.examples
         lows, highs = np.where(known, scores, low), np.where(known, scores, high)
@@ -286,10 +286,10 @@ class DesignedEvidence:
             known[0], own[0], full = True, 0.0, float(baseline.mean())
             # A new version of the baseline shares its errors on these examples: what the two differ by there
             # then says more than the new one's answers alone.
-            alike = apart[0] < own
-            scores = np.where(alike, scores - scores[0] + full, scores)
-            own = np.where(alike, apart[0], own)
-            noise = np.where(alike, noise, 1 / len(baseline))
+            similar = apart[0] < own
+            scores = np.where(similar, scores - scores[0] + full, scores)
+            own = np.where(similar, apart[0], own)
+            noise = np.where(similar, noise, 1 / len(baseline))
             scores[0] = low[0] = high[0] = full
             own[0], coefficients[0] = 0.0, 1 / len(baseline)
             apart[0], apart[:, 0] = own, own

@@ -78,30 +78,30 @@ def prior_from_pairs(gains: NDArray[np.integer], losses: NDArray[np.integer]) ->
     gains, losses : ndarray of int, shape (P,)
         Discordant counts of each pair on the full benchmark.
     """
-    told = (gains + losses).astype(np.float64)
-    scale = float((told * (told - 1)).sum())
+    discordant = (gains + losses).astype(np.float64)
+    scale = float((discordant * (discordant - 1)).sum())
     if scale <= 0:
         return JEFFREYS
-    rho = (float(((gains - losses).astype(np.float64) ** 2).sum()) - float(told.sum())) / scale
+    rho = (float(((gains - losses).astype(np.float64) ** 2).sum()) - float(discordant.sum())) / scale
     return float(np.clip((1 / max(rho, 1e-4) - 1) / 2, JEFFREYS, 5e3))
 
 
-def _bulk(told: int, n: int, total: int) -> NDArray[np.int64]:
+def _bulk(discordant: int, n: int, total: int) -> NDArray[np.int64]:
     """Numbers of unseen discordant examples that carry all but 1e-5 of the probability.
 
     Where they are many, every third, fifth …: an odd step meets even and odd numbers alike.
     """
     unseen = total - n
-    low, high = special.betaincinv(told + 0.5, n - told + 0.5, np.array([3e-6, 1 - 3e-6]))
+    low, high = special.betaincinv(discordant + 0.5, n - discordant + 0.5, np.array([3e-6, 1 - 3e-6]))
     spread = 4.5 * (unseen / 4) ** 0.5
     first = max(0, int(unseen * low - spread))
     last = min(unseen, int(unseen * high + spread) + 1)
     return np.arange(first, last + 1, (last - first) // 300 * 2 + 1)
 
 
-def _beta_binomial(k: NDArray[np.int64], m: int, told: int, n: int) -> NDArray[np.float64]:
+def _beta_binomial(k: NDArray[np.int64], m: int, discordant: int, n: int) -> NDArray[np.float64]:
     """P(k of m unseen examples are discordant), summing to 1 over k."""
-    a, b = told + 0.5, n - told + 0.5
+    a, b = discordant + 0.5, n - discordant + 0.5
     log = special.betaln(k + a, m - k + b) - special.gammaln(k + 1) - special.gammaln(m - k + 1)
     chance = np.exp(log - log.max())
     return np.asarray(chance / chance.sum())

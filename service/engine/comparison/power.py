@@ -154,12 +154,15 @@ def order_agreement(disagreement: float, difference: float, n: int, total: int |
         better = min((round(rate * total) + gap + 1) // 2, (total + gap) // 2)
         outcome = random_agreement(total, np.array([better]), np.array([better - gap]), np.array([n]))
         return float(outcome.half_credit[0, 0])
-    told = np.arange(n + 1)[likely(n, rate)]
-    log = special.gammaln(n + 1) - special.gammaln(told + 1) - special.gammaln(n - told + 1)
-    chance = np.exp(log + special.xlogy(told, rate) + special.xlog1py(n - told, -rate))
+    discordant = np.arange(n + 1)[likely(n, rate)]
+    log = special.gammaln(n + 1) - special.gammaln(discordant + 1) - special.gammaln(n - discordant + 1)
+    chance = np.exp(log + special.xlogy(discordant, rate) + special.xlog1py(n - discordant, -rate))
     share = (1 + difference / rate) / 2
-    more, least = special.bdtrc(told // 2, told, share), special.bdtrc((told - 1) // 2, told, share)
-    lead = np.where(told == 0, 0.5, np.where(told % 2 == 0, (more + least) / 2, more))
+    more, least = (
+        special.bdtrc(discordant // 2, discordant, share),
+        special.bdtrc((discordant - 1) // 2, discordant, share),
+    )
+    lead = np.where(discordant == 0, 0.5, np.where(discordant % 2 == 0, (more + least) / 2, more))
     return float(chance @ lead)
 
 

@@ -129,15 +129,15 @@ def rank(
         means = full.scores
         pairs = _estimated(scores, full, design.total, truth, confidence, z)
     order = _order(means)
-    told = (pairs.ahead | pairs.ahead.T)[np.ix_(order, order)]
+    separated = (pairs.ahead | pairs.ahead.T)[np.ix_(order, order)]
     return Ranking(
         confidence=confidence,
         critical_value=z,
         family=len(scores) * (len(scores) - 1) // 2,
         separable_pairs=int(pairs.ahead.sum()),
-        separable_neighbours=int(np.diag(told, 1).sum()),
+        separable_neighbours=int(np.diag(separated, 1).sum()),
         models=_places(means, pairs, there.mean(axis=1), order),
-        tie_groups=tuple(tuple(int(order[at]) for at in group) for group in _tie_groups(told)),
+        tie_groups=tuple(tuple(int(order[at]) for at in group) for group in _tie_groups(separated)),
     )
 
 
@@ -306,7 +306,7 @@ def _from_best(
 
 
 def _tie_groups(apart: NDArray[np.bool_]) -> list[range]:
-    """Longest runs of neighbours, best first, of which no two are separated."""
+    """Longest runs of neighbours, best first, without two that are separated."""
     groups: list[range] = []
     for first in range(len(apart)):
         last = first

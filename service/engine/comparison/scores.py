@@ -297,9 +297,9 @@ def _by_ability(
     if assisted is not None:
         return _guaranteed(assisted, found, row, by, confidence, noise)
     low, high = found.interval(confidence, noise)[0]
-    told = _about_reach(found, reason, (float(low), float(high)), known)
+    notes = _about_reach(found, reason, (float(low), float(high)), known)
     return _Estimated(
-        float(found.score[0]), (float(low), float(high)), float(found.deviation(noise)[0]), "model", told,
+        float(found.score[0]), (float(low), float(high)), float(found.deviation(noise)[0]), "model", notes,
         "predicted",
     )  # fmt: skip
 
@@ -359,20 +359,20 @@ def _by_weights(
     error = float(np.sqrt(calibration.deviation**2 + doubt))
     half = critical(confidence, max(calibration.models - 1, 1)) * error
     sources = known.scores[known.source]
-    told = []
+    notes = []
     if len(sources) and not sources.min() <= score <= sources.max():
         side = "above" if score > sources.max() else "below"
-        told.append(
+        notes.append(
             f"The estimate lies {side} every source model's score: an extrapolation, which may be far off."
         )
     if calibration.measured_on == "source_models":
-        told.append(
+        notes.append(
             "The errors were measured on the models that chose the examples: the interval may be too narrow."
         )
     if calibration.models < LEAST_MODELS:
-        told.append(f"Only {calibration.models} models measure the estimator's errors.")
+        notes.append(f"Only {calibration.models} models measure the estimator's errors.")
     interval = (max(0.0, score - half), min(1.0, score + half))
-    return _Estimated(score, interval, error, "model", tuple(told), "weighted")
+    return _Estimated(score, interval, error, "model", tuple(notes), "weighted")
 
 
 def filled(row: NDArray[np.float64], known: KnownScores) -> NDArray[np.float64]:

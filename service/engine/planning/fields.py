@@ -25,7 +25,7 @@ class PlanError(EngineError):
     field : str
         JSON pointer of the field, like "/sizes/3".
     message : str
-        What is wrong and how to mend it.
+        What is wrong and how to fix it.
     """
 
     def __init__(self, field: str, message: str) -> None:

@@ -103,7 +103,7 @@ def check_methods(value: object, outline: Outline, models: Models, expect: Expec
 def resolve(entry: object, outline: Outline, where: str, expect: Expect, *, guarantee: bool = False) -> Spec:
     """One entry of `methods`, a name or an object, as a spec.
 
-    A method that asks what new models are expected to be is told so, unless the entry says it.
+    A method that asks what new models are expected to be gets that as an option, unless the entry sets it.
     """
     request = {"method": entry} if isinstance(entry, str) else entry
     if not isinstance(request, Mapping) or not isinstance(request.get("method"), str):

@@ -213,7 +213,7 @@ def _finer(grid: Floats) -> tuple[Floats, Floats]:
 def predict_scores(
     model: AbilityModel, indices: NDArray[np.integer], answers: Floats, expect: Expect = "like"
 ) -> Prediction:
-    """Full scores from answers of which some may be missing.
+    """Full scores from answers, some of them possibly missing.
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ from service.engine.prediction.shrinkage import Floats
 
 _ABILITIES: dict[Expect, tuple[float, ...]] = {"like": (-1.0, 0.0, 1.0), "better": (0.0, 2.0, 4.0)}
 _EVEN = 0.3
-"""Part of the size measure that all examples have alike: no probability comes near 0."""
+"""Part of the size measure that is equal for all examples: no probability comes near 0."""
 
 
 def informative_sample(

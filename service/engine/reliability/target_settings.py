@@ -62,10 +62,12 @@ class _Tally:
         """One trial: estimates, the truth they are judged by, and the full scores intervals are about."""
         self.errors.append(np.abs(estimates - truth))
         first, second = np.triu_indices(len(truth), 1)
-        apart, told = truth[first] - truth[second], estimates[first] - estimates[second]
+        apart, estimated = truth[first] - truth[second], estimates[first] - estimates[second]
         kept = np.abs(apart) > 1e-12
         bins = np.floor(np.abs(apart[kept]) / BIN_WIDTH + 1e-9).astype(np.int64)
-        right = np.where(np.abs(told) <= 1e-12, 0.5, np.sign(told) == np.sign(apart)).astype(np.float64)
+        right = np.where(np.abs(estimated) <= 1e-12, 0.5, np.sign(estimated) == np.sign(apart)).astype(
+            np.float64
+        )
         self.weight += np.bincount(bins, minlength=N_BINS)
         self.credit += np.bincount(bins, weights=right[kept], minlength=N_BINS)
         if interval is not None:
@@ -150,21 +152,21 @@ def setting_warnings(matrix: Matrix, judged: list[dict[str, Any]]) -> list[str]:
         if distinct < models:
             found.append(f"Near copies among the {models} models: they count as {distinct}.")
     like = _sizes(judged, "like")
-    for setting, told in _TOLD.items():
+    for setting, words in _SETTING_WORDS.items():
         for label, size, entry in _sizes(judged, setting).values():
             beside = like.get((label, size))
             if beside is None or entry["coverage"] is None:
                 continue
             if entry["error"] > _MUCH_LARGER * beside[2]["error"] or entry["coverage"] < _LITTLE_COVERED:
                 found.append(
-                    f"For models {told} scores by {label} at {size} examples are "
+                    f"For models {words} scores by {label} at {size} examples are "
                     f"{100 * entry['error']:.1f} points off ({100 * beside[2]['error']:.1f} for models like "
                     f"them), and {100 * entry['coverage']:.0f} % of the 90 % intervals hold."
                 )
     return found
 
 
-_TOLD = {
+_SETTING_WORDS = {
     "better": "better than the sources",
     "worse": "worse than the sources",
     "family": "of another family",
