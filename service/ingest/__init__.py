@@ -4,7 +4,7 @@
 >>> upload.matrix.models, upload.warnings
 """
 
-from service.ingest.align import align, aligned_to, mismatched_content
+from service.ingest.align import align, aligned_to, mismatched_content, renamed_by_content
 from service.ingest.options import Limits, Options
 from service.ingest.reading import read, read_files
 from service.ingest.upload import ModelReport, ToolIdentifiers, Upload
@@ -20,4 +20,5 @@ __all__ = [
     "mismatched_content",
     "read",
     "read_files",
+    "renamed_by_content",
 ]

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.engine.data.matrix import Matrix
-from service.ingest.refusals import listed, refuse
+from service.ingest.matching import by_content
+from service.ingest.refusals import listed, quoted, refuse
 from service.ingest.upload import NOT_RUN, SCORED, ModelReport, Upload
 
 
@@ -87,6 +88,37 @@ def mismatched_content(
     known = dict(zip(examples, hashes, strict=True))
     pairs = zip(upload.matrix.examples, upload.hashes, strict=True)
     return [name for name, found in pairs if found and known.get(name) not in (None, found)]
+
+
+def renamed_by_content(
+    upload: Upload, examples: Sequence[str], hashes: Sequence[str | None] | None
+) -> Upload:
+    """The upload with the matrix's ids for what it knows under other ids; see `matching.by_content`.
+
+    As it is where ids and contents agree, or the match is not one-to-one.
+    """
+    own, index = upload.matrix.examples, {example: j for j, example in enumerate(examples)}
+    if hashes is None or upload.hashes is None or not index.keys() >= set(own):
+        return upload
+    columns = np.array([index[example] for example in own], dtype=np.int64)
+    found = by_content(columns, upload.hashes, hashes)
+    if found is None or (found == columns).all():
+        return upload
+    order = np.argsort(found)
+    moved = int((found != columns).sum())
+    text = (
+        f"{moved} examples are numbered in another order than in the matrix (the first: "
+        f"{quoted(own[int(np.flatnonzero(found != columns)[0])])}); they were matched by their content"
+    )
+    return replace(
+        upload,
+        matrix=replace(upload.matrix.take(examples=order), examples=tuple(examples[j] for j in found[order])),
+        warnings=(*upload.warnings, text),
+        states=None if upload.states is None else upload.states[:, order],
+        repeats=None if upload.repeats is None else upload.repeats[:, order],
+        hashes=tuple(upload.hashes[j] for j in order),
+        native=None,
+    )
 
 
 def _in_columns(part: Matrix, examples: Sequence[str], columns: NDArray[np.intp]) -> Matrix:

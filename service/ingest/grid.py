@@ -104,7 +104,9 @@ class _Columns:
         new = np.flatnonzero(columns >= before)[fresh]
         for i in new.tolist():
             self._add(block, i, context)
+        columns = matching.realigned(block, columns, self.hashes, context)
         matching.check_content(block, columns, self.hashes, self.subtasks, context)
+        self._learn(block, columns)
         self._last = block.names, columns
         return columns
 
@@ -112,9 +114,14 @@ class _Columns:
         ids.check(block.names[i], "example", lambda: _place(block, i), context.limits)
         subtasks = block.subtasks
         self.subtasks.append(subtasks if subtasks is None or isinstance(subtasks, str) else subtasks[i])
-        self.hashes.append(None if block.hashes is None else block.hashes[i])
+        self.hashes.append(None if block.hashes is None else block.hashes[i] or None)
         self.tasks.append(block.task if block.runnable is None else block.runnable)
         self.natives.append(None if block.native is None else block.native[i])
+
+    def _learn(self, block: Block, columns: NDArray[np.int64]) -> None:
+        """Take the content of examples that logs before did not have."""
+        for column, found in zip(columns.tolist(), block.hashes or (), strict=False):
+            self.hashes[column] = self.hashes[column] or found or None
 
     def native(self, tool: str) -> ToolIdentifiers | None:
         """The tool's own ids, if it gave one for each example."""

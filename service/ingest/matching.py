@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict, deque
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,70 @@ from service.ingest.upload import Grid
 
 FOREIGN = 0.05
 """A model of whose examples more than this share occur in no other log ran another benchmark."""
+
+
+def by_content(
+    columns: NDArray[np.int64], hashes: Sequence[str | None], known: Sequence[str | None]
+) -> NDArray[np.int64] | None:
+    """Move examples whose content is known under another id to where it is.
+
+    Some tools number the examples of a run in the order in which it met them.
+
+    Parameters
+    ----------
+    columns : ndarray of int64, shape (n,)
+        Column of each answer by its id.
+    hashes : sequence of str or None, length n
+        Content hash of each.
+    known : sequence of str or None
+        Content hash of each column.
+
+    Returns
+    -------
+    ndarray of int64, shape (n,), or None
+        None where that is not one-to-one: a content is not known, or known less often than it is here.
+    """
+    own: dict[int, str] = {}
+    for column, found in zip(columns.tolist(), hashes, strict=True):
+        if found and own.setdefault(column, found) != found:
+            return None
+    moved = [column for column, found in own.items() if known[column] not in (None, found)]
+    if not moved:
+        return columns
+    free = _free(known, taken=set(columns.tolist()).difference(moved))
+    to = np.arange(len(known))
+    for column in moved:
+        if not free[own[column]]:
+            return None
+        to[column] = free[own[column]].popleft()
+    return np.asarray(to[columns])
+
+
+def _free(known: Iterable[str | None], taken: set[int]) -> defaultdict[str, deque[int]]:
+    """Columns of each content, but those taken."""
+    free: defaultdict[str, deque[int]] = defaultdict(deque)
+    for column, content in enumerate(known):
+        if content is not None and column not in taken:
+            free[content].append(column)
+    return free
+
+
+def realigned(
+    block: Block, columns: NDArray[np.int64], hashes: Sequence[str | None], context: Context
+) -> NDArray[np.int64]:
+    """The columns of a block's names by content where ids and contents disagree; as they are otherwise."""
+    if block.hashes is None or context.options.unmatched != "refuse":
+        return columns
+    found = by_content(columns, block.hashes, hashes)
+    if found is None or (found == columns).all():
+        return columns
+    moved = len(np.unique(columns[found != columns]))
+    first = block.names[int(np.flatnonzero(found != columns)[0])]
+    context.warn(
+        f"{block.source}: {moved} examples of model {quoted(block.model)} are numbered in another order than "
+        f"in other logs (the first: {quoted(first)}); they were matched by their content"
+    )
+    return found
 
 
 def check_content(
@@ -35,12 +100,12 @@ def check_content(
     at = columns.tolist()
     if block.hashes is not None and context.options.unmatched == "refuse":
         pairs = zip(at, block.hashes, strict=True)
-        other = [i for i, (c, h) in enumerate(pairs) if h != hashes[c] and hashes[c] is not None]
+        other = [i for i, (c, h) in enumerate(pairs) if h and hashes[c] not in (None, h)]
         if other:
             detail = (
                 f"{block.source}: {len(other)} of the {len(at)} examples of model {quoted(block.model)} "
                 "differ in content from the same ids in other logs "
-                f"({listed([block.names[i] for i in other])}); it ran another version of the benchmark: "
+                f"({listed([block.names[i] for i in other], 3)}); it ran another version of the benchmark: "
                 "leave it out"
             )
             raise refuse(

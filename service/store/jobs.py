@@ -35,6 +35,9 @@ from service.store.workspace_scope import EVERYONES, mine, workspace
 # The predicate of the unique index: at most one of these for each request.
 _REUSABLE = text("status IN ('queued', 'running', 'succeeded') AND NOT cancel_requested")
 
+# Done of a job before the time left can be estimated; dividing by a smaller fraction may overflow.
+LEAST_FRACTION = 1e-4
+
 # The row after the last part is the assembly. The first part counts as notified, because the API notifies a
 # worker of it after the commit.
 _ADD_PARTS = text("""
@@ -197,12 +200,13 @@ def _records() -> Select[Any]:
     before = and_(ahead.c.workspace == j.workspace, ahead.c.status == "queued", ahead.c.id <= j.id)
     in_front = select(func.count()).where(before).scalar_subquery()
     elapsed = func.extract("epoch", func.now() - j.started_at)
+    foreseeable = and_(j.status == "running", f >= LEAST_FRACTION)
     return select(
         j.id, j.kind, j.status, j.settings, j.matrix_id, j.revision, j.parts_total, j.parts_done,
         case((j.status == "succeeded", 1.0), else_=f).label("progress"),
         state.c.attempt,
         case((j.status == "queued", in_front)).label("place"),
-        case((and_(j.status == "running", f > 0), cast(elapsed * (1 - f) / f, Double))).label("seconds_left"),
+        case((foreseeable, cast(elapsed * (1 - f) / f, Double))).label("seconds_left"),
         j.cancel_requested, j.created_at, j.started_at, j.finished_at, j.error,
     ).select_from(jobs.join(state, true()))  # fmt: skip
 

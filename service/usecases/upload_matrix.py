@@ -78,10 +78,13 @@ def put_model(engine: Engine, matrix_id: str, sent: SentFile, most_stored_bytes:
     """
     with engine.begin() as conn:
         examples, origin = matrices.examples(conn, matrix_id), matrices.origin(conn, matrix_id)
-    upload = ingest.aligned_to(sent.read(), examples)
+    found = sent.read()
+    if sent.options.unmatched == "refuse":
+        found = upload_records.matched_by_content(found, examples, origin)
+    upload = ingest.aligned_to(found, examples)
     if sent.options.unmatched == "refuse":
         upload_records.refuse_mismatched(
-            upload_records.mismatched_examples(upload, examples, origin), len(examples)
+            upload_records.mismatched_examples(found, examples, origin), len(found.matrix.examples)
         )
     refuse_unknown(sent.facts, upload.matrix.models)
     (account,) = upload_records.answer_counts(upload)

@@ -32,6 +32,13 @@ def answer_counts(upload: Upload) -> list[AnswerCounts]:
     ]
 
 
+def matched_by_content(upload: Upload, examples: tuple[str, ...], origin: Origin | None) -> Upload:
+    """The upload with the matrix's ids for the same content, where one tool hashed both."""
+    if origin is None or origin.tool != upload.format:
+        return upload
+    return ingest.renamed_by_content(upload, examples, origin.hashes)
+
+
 def mismatched_examples(upload: Upload, examples: tuple[str, ...], origin: Origin | None) -> list[str]:
     """Examples with another content than the matrix has under the same ids, where one tool hashed both."""
     if origin is None or origin.tool != upload.format:

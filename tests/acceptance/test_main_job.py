@@ -94,7 +94,7 @@ def test_three_workers_give_the_bytes_of_one(
     one = json.loads(result(client, client.post("/mdad", json={"matrix_id": digits, **request})))
     with (
         serving("--workers", "3", "--data-dir", str(tmp_path)) as other,
-        httpx.Client(base_url=other.address) as http,
+        httpx.Client(base_url=other.address, timeout=60) as http,
     ):
         matrix = http.post("/matrices", params={"name": "digits"}, content=sample.read_bytes()).json()
         three = json.loads(result(http, http.post("/mdad", json={"matrix_id": matrix["id"], **request})))

@@ -36,11 +36,11 @@ def processes_of(folder: Path) -> list[str]:
 
 def test_data_survive_a_restart_and_nothing_is_left_running(tmp_path: Path) -> None:
     options = ("--data-dir", str(tmp_path))
-    with serving(*options) as first, httpx.Client(base_url=first.address) as client:
+    with serving(*options) as first, httpx.Client(base_url=first.address, timeout=60) as client:
         matrix = client.post("/matrices", json=TINY).json()
         assert processes_of(tmp_path)
     assert processes_of(tmp_path) == []
-    with serving(*options) as second, httpx.Client(base_url=second.address) as client:
+    with serving(*options) as second, httpx.Client(base_url=second.address, timeout=60) as client:
         assert client.get(f"/matrices/{matrix['id']}").json()["content_hash"] == matrix["content_hash"]
     assert processes_of(tmp_path) == []
 

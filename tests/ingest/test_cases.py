@@ -84,6 +84,8 @@ def test_b7_ids_on_the_wrong_documents_are_found_by_their_hashes() -> None:
         return f"{model}/samples_t_2025-01-01T00-00-00.0.jsonl", lines(records)
 
     files = dict([log("a", [(2, 2), (5, 5), (9, 9)]), log("b", [(5, 2), (2, 5), (9, 9)])])
+    assert warned(load_all(files), "2 examples of model 'b' are numbered in another order")
+    files |= dict([log("b", [(5, 2), (2, 6), (9, 9)])])
     refused_all(files, "2 of the 3 examples of model 'b' differ in content", "'t/5', 't/2'")
 
 

@@ -271,3 +271,34 @@ def test_reductions_stand_in_for_samples() -> None:
     upload = load(log([], reductions=reductions))
     assert report(upload).mean == 0.5
     assert warned(upload, "its means per sample are read instead")
+
+
+def asked(name: str, question: object, value: str) -> dict[str, object]:
+    return one(name, value, input=question, target="yes")
+
+
+def test_samples_with_permuted_inputs_are_matched_by_their_content() -> None:
+    first = log([asked("a", "one?", "C"), asked("b", "two?", "I"), asked("c", "three?", "I")])
+    permuted = log([asked("a", "two?", "I"), asked("b", "three?", "I"), asked("c", "one?", "C")])
+    upload = load_all({"x/1.json": first, "y/2.json": permuted.replace("openai/gpt", "openai/other")})
+    assert list(cells(upload).values()) == [1, 0, 0] * 2
+    assert warned(upload, "3 examples of model", "matched by their content")
+
+
+def test_samples_with_other_inputs_are_refused_and_three_named() -> None:
+    first = log([asked(name, f"{name}?", "C") for name in "abc"])
+    other = log([asked(name, f"What is {name}?", "C") for name in "abc"]).replace("openai/gpt", "openai/new")
+    refused_all({"x/1.json": first, "y/2.json": other}, "differ in content", "tiny/a', 'tiny/b', 'tiny/c'")
+    assert load_all({"x/1.json": first, "y/2.json": other}, unmatched="keep").matrix.missing_cells == 0
+
+
+def test_ids_of_messages_and_samples_that_did_not_run_are_no_other_content() -> None:
+    def chat(message_id: str) -> list[dict[str, str]]:
+        return [{"id": message_id, "role": "user", "content": "one?"}]
+
+    first = log([asked("a", chat("m1"), "C"), asked("b", "two?", "I")])
+    second = log([asked("a", chat("m2"), "I"), asked("b", "two?", "C")]).replace("openai/gpt", "openai/new")
+    upload = load_all({"x/1.json": first, "y/2.json": second}, missing="keep")
+    assert list(cells(upload).values())[3:5] == [0, 1]
+    assert upload.hashes is not None
+    assert upload.hashes[2] is None

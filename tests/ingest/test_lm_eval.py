@@ -101,12 +101,42 @@ def test_groups_by_the_results_file() -> None:
 
 def test_same_id_with_other_content_is_another_version() -> None:
     files = {
-        f"a/{NAME.format('t')}": log([1, 0, 1]),
-        f"b/{NAME.format('t')}": lines(sample(i, 1, doc_hash=f"hash{(i + 1) % 3}") for i in range(3)),
+        f"a/{NAME.format('t')}": log([1, 0, 1, 1]),
+        f"b/{NAME.format('t')}": lines(sample(i, 1, doc_hash=f"other{i}") for i in range(4)),
     }
-    problem = refused_all(files, "3 of the 3 examples of model 'b' differ in content", "'t/0'")
+    problem = refused_all(
+        files, "4 of the 4 examples of model 'b' differ in content", "'t/0', 't/1', 't/2' and 1"
+    )
     assert problem.faults[0].pointer.endswith("line 1")
     assert load_all(files, unmatched="keep").matrix.missing_cells == 0
+
+
+def test_documents_numbered_in_another_order_are_matched_by_their_content() -> None:
+    rolled = lines(sample(i, int(i == 2), doc_hash=f"hash{(i + 1) % 3}") for i in range(3))
+    files = {f"a/{NAME.format('t')}": log([1, 0, 0]), f"b/{NAME.format('t')}": rolled}
+    upload = load_all(files)
+    assert list(cells(upload).values()) == [1, 0, 0] * 2
+    assert upload.hashes == ("hash0", "hash1", "hash2")
+    assert warned(upload, "3 examples of model 'b' are numbered in another order", "'t/0'")
+    assert list(cells(load_all(files, unmatched="keep")).values()) == [1, 0, 0, 0, 0, 1]
+
+
+def test_a_part_of_the_documents_numbered_anew_is_matched_by_content() -> None:
+    part = lines(sample(i, 1, doc_hash=f"hash{doc}") for i, doc in enumerate([3, 1]))
+    files = {f"a/{NAME.format('t')}": log([0, 1, 0, 1]), f"b/{NAME.format('t')}": part}
+    assert load_all(files, missing="keep").matrix.missing.tolist() == [
+        [False] * 4,
+        [True, False, True, False],
+    ]
+
+
+def test_two_documents_of_one_content_are_matched_in_order_and_a_third_is_refused() -> None:
+    twice = [sample(i, 0, doc_hash=f"hash{min(i, 1)}") for i in range(3)]
+    moved = [sample(i, int(i == 2), doc_hash=f"hash{int(i < 2)}") for i in range(3)]
+    files = {f"a/{NAME.format('t')}": lines(twice), f"b/{NAME.format('t')}": lines(moved)}
+    assert list(cells(load_all(files)).values())[3:] == [1, 0, 0]
+    moved[2]["doc_hash"] = "hash1"
+    refused_all({**files, f"b/{NAME.format('t')}": lines(moved)}, "differ in content")
 
 
 def test_filters_are_for_the_caller_to_choose() -> None:

@@ -202,6 +202,8 @@ def test_queued_jobs_know_their_place_and_running_ones_the_time_left(conn: Conne
     part = claim(conn, first, 0)
     assert [jobs.get(conn, job.id).place for job in (first, second, third)] == [None, 1, 2]
     assert jobs.get(conn, first.id).seconds_left is None, "no sign of progress yet"
+    parts.renew_lease(conn, part, fraction=5e-324, lease=TERMS.lease)
+    assert jobs.get(conn, first.id).seconds_left is None, "hardly a sign of progress"
     parts.renew_lease(conn, part, fraction=0.5, lease=TERMS.lease)
     conn.execute(text("ALTER TABLE jobs DISABLE TRIGGER guard"))
     conn.execute(text("UPDATE jobs SET started_at = now() - interval '10 seconds' WHERE status = 'running'"))

@@ -114,13 +114,14 @@ def _estimate(context: AppContext, selection_id: str, sent: Received, asked: Ask
     )
     with context.engine.begin() as conn:
         selection = selections.get(conn, selection_id)
+        # A policy on missing cells may have dropped some of them from what was chosen from.
+        examples = matrices.examples(conn, selection.matrix_id)
+        origin = matrices.origin(conn, selection.matrix_id)
+        upload = upload_records.matched_by_content(upload, examples, origin)
         confidences = selection.body["scored_by"] == "confidences" and upload.matrix.confidences is not None
         standing = context.evaluators.of(conn, selection, confidences=confidences)
         matrix = matrices.get(conn, selection.matrix_id, selection.revision)
-        # A policy on missing cells may have dropped some of them from what was chosen from.
-        examples = matrices.examples(conn, selection.matrix_id)
         rows, warnings = _rows(upload.matrix, examples, standing.chosen, confidences=confidences)
-        origin = matrices.origin(conn, selection.matrix_id)
         warnings += _foreign(upload_records.mismatched_examples(upload, examples, origin))
         if keep:
             # Comparisons are of scores, whatever the estimate is made from.

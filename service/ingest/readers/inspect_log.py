@@ -6,6 +6,8 @@ A scorer's value becomes a number as in Inspect's value_to_float (C = 1, P = 0.5
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 import posixpath
 from collections.abc import Iterator
@@ -72,6 +74,7 @@ def _block(samples: _Samples, log: Log, task: str, file: File, context: Context)
     for name in sorted(log.planned - set(samples.ids)) if not answers.subtasks else ():
         answers.add(f"{task}/{name}", math.nan, 0, state=NOT_RUN)
         answers.native.append(name)
+        answers.hashes.append("")
     if log.status != _DONE:
         context.warn(f"{file.name}: the run ended as {quoted(log.status)}; it may be incomplete")
     if log.invalidated:
@@ -99,6 +102,7 @@ class _Seen:
     errored: bool
     invalid: bool
     subtask: str | None
+    content: str
 
 
 class _Samples:
@@ -135,6 +139,7 @@ class _Samples:
             errored=sample.get("error") is not None,
             invalid=sample.get("invalidation") is not None,
             subtask=self._subtask(sample, row),
+            content=_content(sample),
         )
         self.ids.append(seen.id)
         self._seen.append(seen)
@@ -175,9 +180,24 @@ class _Samples:
             state = ERRORED if seen.errored and value != value else None
             answers.add(f"{self._task}/{seen.id}", value, seen.row, state=state, repeat=seen.epoch)
             answers.native.append(seen.id)
+            answers.hashes.append(seen.content)
             if seen.subtask is not None:
                 answers.subtasks.append(seen.subtask)
         return answers
+
+
+def _content(sample: Record) -> str:
+    """Hash of a sample's input and target; empty where the log has no input.
+
+    The ids of a message change from run to run, and so do those of tool calls; its role and text do not.
+    """
+    said = sample.get("input")
+    if said is None:
+        return ""
+    if isinstance(said, list):
+        said = [[turn.get("role"), turn.get("content")] if isinstance(turn, dict) else turn for turn in said]
+    content = json.dumps([said, sample.get("target")], sort_keys=True)
+    return hashlib.blake2b(content.encode(), digest_size=16).hexdigest()
 
 
 def _scores(sample: Record) -> Iterator[tuple[str, object]]:

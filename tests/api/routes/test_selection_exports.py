@@ -143,6 +143,33 @@ def test_answers_to_other_questions_under_the_same_ids_are_noticed(
     assert any("24 examples have another content" in warning for warning in scores.json()["warnings"])
 
 
+def test_answers_numbered_in_another_order_are_matched_by_their_content(
+    api: httpx.Client, selection: dict[str, Any]
+) -> None:
+    matrix = selection["matrix"]["id"]
+    straight = run("same", 11)
+    permuted = {name: _renumbered(data) for name, data in run("permuted", 11).items()}
+    assert api.put(f"/matrices/{matrix}/models/same", content=archive(straight)).status_code == 201
+    put = api.put(f"/matrices/{matrix}/models/permuted", content=archive(permuted))
+    assert put.status_code == 201, put.text
+    assert any("matched by their content" in warning for warning in put.json()["warnings"])
+    one, other = (api.get(f"/matrices/{matrix}/models/{name}").json() for name in ("same", "permuted"))
+    assert one["items"] == other["items"]
+    path = f"/selections/{selection['selection_id']}/scores"
+    first, second = (api.post(path, content=archive(files)).json() for files in (straight, permuted))
+    assert first["scores"][0]["score"] == second["scores"][0]["score"]
+    assert any("matched by their content" in warning for warning in second["warnings"])
+
+
+def _renumbered(log: bytes) -> bytes:
+    """The same records with the document ids of their neighbours."""
+    records = [json.loads(line) for line in log.splitlines()]
+    ids = [record["doc_id"] for record in records]
+    for record, doc_id in zip(records, ids[1:] + ids[:1], strict=True):
+        record["doc_id"] = doc_id
+    return b"\n".join(json.dumps(record).encode() for record in records)
+
+
 def test_a_model_of_another_version_is_refused_with_both_counts(api: httpx.Client, matrix: str) -> None:
     answer = api.put(f"/matrices/{matrix}/models/m9", content=archive(run("m9", 9, start=3)))
     refusal(
