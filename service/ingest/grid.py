@@ -114,23 +114,22 @@ class _Columns:
         ids.check(block.names[i], "example", lambda: _place(block, i), context.limits)
         subtasks = block.subtasks
         self.subtasks.append(subtasks if subtasks is None or isinstance(subtasks, str) else subtasks[i])
-        self.hashes.append(None if block.hashes is None else block.hashes[i] or None)
+        self.hashes.append(None)
         self.tasks.append(block.task if block.runnable is None else block.runnable)
         self.natives.append(None if block.native is None else block.native[i])
 
     def _learn(self, block: Block, columns: NDArray[np.int64]) -> None:
         """Take the content of examples that logs before did not have."""
-        for column, found in zip(columns.tolist(), block.hashes or (), strict=False):
-            self.hashes[column] = self.hashes[column] or found or None
+        if block.hashes is not None:
+            for column, found in zip(columns.tolist(), block.hashes, strict=True):
+                self.hashes[column] = self.hashes[column] or found or None
 
     def native(self, tool: str) -> ToolIdentifiers | None:
         """The tool's own ids, if it gave one for each example."""
         known = [name for name in self.natives if name is not None]
-        return (
-            ToolIdentifiers(tool, tuple(self.tasks), tuple(known))
-            if len(known) == len(self.natives)
-            else None
-        )
+        if len(known) < len(self.natives):
+            return None
+        return ToolIdentifiers(tool, tuple(self.tasks), tuple(known))
 
 
 def _place(block: Block, i: int) -> str:

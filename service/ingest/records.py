@@ -38,7 +38,7 @@ class Block:
     subtasks : sequence of str, str or None
         Subtask of each name in `names`, or of all.
     hashes : sequence of str, optional
-        Content hash of each name in `names`.
+        Content hash of each name in `names`; empty where the log does not show the content.
     confidences : ndarray of float64, shape (n,), optional
         Probability of the right answer; NaN where unknown.
     place : callable

@@ -78,14 +78,12 @@ def put_model(engine: Engine, matrix_id: str, sent: SentFile, most_stored_bytes:
     """
     with engine.begin() as conn:
         examples, origin = matrices.examples(conn, matrix_id), matrices.origin(conn, matrix_id)
-    found = sent.read()
+    upload = sent.read()
     if sent.options.unmatched == "refuse":
-        found = upload_records.matched_by_content(found, examples, origin)
-    upload = ingest.aligned_to(found, examples)
-    if sent.options.unmatched == "refuse":
-        upload_records.refuse_mismatched(
-            upload_records.mismatched_examples(found, examples, origin), len(found.matrix.examples)
-        )
+        upload = upload_records.matched_by_content(upload, examples, origin)
+        mismatched = upload_records.mismatched_examples(upload, examples, origin)
+        upload_records.refuse_mismatched(mismatched, len(upload.matrix.examples))
+    upload = ingest.aligned_to(upload, examples)
     refuse_unknown(sent.facts, upload.matrix.models)
     (account,) = upload_records.answer_counts(upload)
     with engine.begin() as conn:

@@ -302,3 +302,14 @@ def test_ids_of_messages_and_samples_that_did_not_run_are_no_other_content() -> 
     assert list(cells(upload).values())[3:5] == [0, 1]
     assert upload.hashes is not None
     assert upload.hashes[2] is None
+
+
+def test_choices_in_another_order_are_the_same_question_and_another_answer_is_not() -> None:
+    def run(model: str, choices: list[str], target: str) -> str:
+        sample = one("a", "C", input="Which is even?", choices=choices, target=target)
+        others = [asked("b", "two?", "I"), asked("c", "three?", "I")]
+        return log([sample, *others]).replace("openai/gpt", model)
+
+    first = run("m/1", ["3", "4"], "B")
+    assert not warned(load_all({"x/1.json": first, "y/2.json": run("m/2", ["4", "3"], "A")}), "content")
+    refused_all({"x/1.json": first, "y/2.json": run("m/2", ["4", "3"], "B")}, "differ in content")

@@ -117,7 +117,8 @@ def _estimate(context: AppContext, selection_id: str, sent: Received, asked: Ask
         # A policy on missing cells may have dropped some of them from what was chosen from.
         examples = matrices.examples(conn, selection.matrix_id)
         origin = matrices.origin(conn, selection.matrix_id)
-        upload = upload_records.matched_by_content(upload, examples, origin)
+        if sent.options.unmatched == "refuse":
+            upload = upload_records.matched_by_content(upload, examples, origin)
         confidences = selection.body["scored_by"] == "confidences" and upload.matrix.confidences is not None
         standing = context.evaluators.of(conn, selection, confidences=confidences)
         matrix = matrices.get(conn, selection.matrix_id, selection.revision)

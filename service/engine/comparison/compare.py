@@ -176,6 +176,7 @@ def _answer(
         coverage=1.0,
         least_coverage=rule.coverage,
         bounds=None,
+        # 12 digits: the rounding of sums is no part of the answer.
         effective_size=float(f"{deciding.size:.12g}") if np.isfinite(deciding.size) else None,
         b=lost,
         c=won,

@@ -102,14 +102,21 @@ def exact_rates(gate: Gate, disagreement: float) -> GateRates:
     )
 
 
-def normal_rates(standard_error: float, rule: GateRule, freedom: float = 0) -> GateRates:
-    """Rates of a gate on an estimate with a normal error, or Student's t when `freedom` is given."""
+def normal_rates(
+    standard_error: float, rule: GateRule, freedom: float = 0, low_error: float | None = None
+) -> GateRates:
+    """Rates of a gate on an estimate with a normal error, or Student's t when `freedom` is given.
+
+    The upper end of the interval fails a candidate; the lower end, which may have an error of
+    its own, passes it. The preset `regression` passes whatever does not fail.
+    """
+    passing = standard_error if low_error is None or rule.preset == "regression" else low_error
     drop = normal_detectable_drop(standard_error, rule, freedom)
-    gain = normal_detectable_drop(standard_error, rule, freedom) + 2 * rule.margin
+    gain = normal_detectable_drop(passing, rule, freedom) + 2 * rule.margin
     return _rates(
         rule,
         partial(_fail, standard_error, rule, freedom),
-        partial(_pass, standard_error, rule, freedom),
+        partial(_pass, passing, rule, freedom),
         drop if drop <= 1 else None,
         gain if rule.preset == "improvement" and gain <= 1 else None,
         can=(True, True),
@@ -211,9 +218,14 @@ def _characteristics(estimate: Estimate, rule: GateRule, rate: float) -> GateRat
     if estimate.kind == "score" and estimate.size <= EXACT_UP_TO:
         return exact_rates(Gate.build(max(1, round(estimate.size)), rule), rate)
     # Where few answers or clusters widened the interval, the gate sees less than its standard error says.
-    half = (estimate.interval[1] - estimate.interval[0]) / 2
-    error = max(estimate.standard_error, half / critical(rule.confidence, estimate.freedom))
-    return normal_rates(error, rule, estimate.freedom)
+    low, high = (
+        max(
+            estimate.standard_error,
+            abs(end - estimate.difference) / critical(rule.confidence, estimate.freedom),
+        )
+        for end in estimate.interval
+    )
+    return normal_rates(high, rule, estimate.freedom, low)
 
 
 def _rate(pairs: PairedScores, estimate: Estimate) -> float:

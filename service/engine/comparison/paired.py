@@ -198,7 +198,8 @@ def _with_few(
     if not right and not wrong:
         return interval
     if modelled.baseline_known:
-        size = finite_size(len(pairs.candidate), pairs.design.total)
+        drawn = len(pairs.candidate)
+        size = drawn if truth == "population" else finite_size(drawn, pairs.design.total)
         ends = wilson_share(float(pairs.design.mean(pairs.candidate)), size, confidence)
         low, high = (float(end) - modelled.baseline for end in ends)
     else:

@@ -158,10 +158,8 @@ def order_agreement(disagreement: float, difference: float, n: int, total: int |
     log = special.gammaln(n + 1) - special.gammaln(discordant + 1) - special.gammaln(n - discordant + 1)
     chance = np.exp(log + special.xlogy(discordant, rate) + special.xlog1py(n - discordant, -rate))
     share = (1 + difference / rate) / 2
-    more, least = (
-        special.bdtrc(discordant // 2, discordant, share),
-        special.bdtrc((discordant - 1) // 2, discordant, share),
-    )
+    more = special.bdtrc(discordant // 2, discordant, share)
+    least = special.bdtrc((discordant - 1) // 2, discordant, share)
     lead = np.where(discordant == 0, 0.5, np.where(discordant % 2 == 0, (more + least) / 2, more))
     return float(chance @ lead)
 

@@ -327,7 +327,7 @@ def _size_or_beyond(evidence: Evidence, curve: SizeCurve, target: float) -> dict
 
 
 def _random_enough_from(evidence: Evidence) -> int | None:
-    """Smallest size from which on no method's agreement is clearly above random's; None of equal models."""
+    """Smallest size from which on no method's agreement is clearly above random's; None if all are equal."""
     plan, lines = evidence.plan, evidence.lines
     if not np.isfinite(evidence.resolution):
         return None

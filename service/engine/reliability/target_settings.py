@@ -65,9 +65,8 @@ class _Tally:
         apart, estimated = truth[first] - truth[second], estimates[first] - estimates[second]
         kept = np.abs(apart) > 1e-12
         bins = np.floor(np.abs(apart[kept]) / BIN_WIDTH + 1e-9).astype(np.int64)
-        right = np.where(np.abs(estimated) <= 1e-12, 0.5, np.sign(estimated) == np.sign(apart)).astype(
-            np.float64
-        )
+        right = np.where(np.abs(estimated) <= 1e-12, 0.5, np.sign(estimated) == np.sign(apart))
+        right = right.astype(np.float64)
         self.weight += np.bincount(bins, minlength=N_BINS)
         self.credit += np.bincount(bins, weights=right[kept], minlength=N_BINS)
         if interval is not None:

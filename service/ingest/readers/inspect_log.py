@@ -10,6 +10,7 @@ import hashlib
 import json
 import math
 import posixpath
+import string
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -189,15 +190,27 @@ class _Samples:
 def _content(sample: Record) -> str:
     """Hash of a sample's input and target; empty where the log has no input.
 
-    The ids of a message change from run to run, and so do those of tool calls; its role and text do not.
+    Ids of messages and the order of choices change from run to run, so neither counts: of a
+    message only its role and text, of a lettered target the choice that it stands for.
     """
-    said = sample.get("input")
-    if said is None:
+    asked, target = sample.get("input"), sample.get("target")
+    if asked is None:
         return ""
-    if isinstance(said, list):
-        said = [[turn.get("role"), turn.get("content")] if isinstance(turn, dict) else turn for turn in said]
-    content = json.dumps([said, sample.get("target")], sort_keys=True)
-    return hashlib.blake2b(content.encode(), digest_size=16).hexdigest()
+    if isinstance(asked, list):
+        asked = [
+            [turn.get("role"), turn.get("content")] if isinstance(turn, dict) else turn for turn in asked
+        ]
+    if isinstance(choices := sample.get("choices"), list):
+        letters = target if isinstance(target, list) else [target]
+        target = sorted(_choice(letter, choices) for letter in letters)
+        asked = [asked, sorted(map(str, choices))]
+    return hashlib.blake2b(json.dumps([asked, target]).encode(), digest_size=16).hexdigest()
+
+
+def _choice(letter: object, choices: list[object]) -> str:
+    """The choice that a letter stands for; the target itself if it is no letter of one."""
+    place = string.ascii_uppercase.find(letter) if isinstance(letter, str) and len(letter) == 1 else -1
+    return str(choices[place] if 0 <= place < len(choices) else letter)
 
 
 def _scores(sample: Record) -> Iterator[tuple[str, object]]:

@@ -1,4 +1,4 @@
-"""Two equal models near the end of the range, one known in full: no gate calls one of them better."""
+"""Gates where the answers say little of their own spread: near the end of the range, and of few clusters."""
 
 import numpy as np
 import pytest
@@ -43,3 +43,20 @@ def test_no_improvement_is_found_between_equal_models(
         found = compare(one[chosen], other[chosen], Design.random(size, EXAMPLES), IMPROVEMENT, setting)
         passed.append(found.verdict == "pass")
     assert np.mean(passed) <= 0.05 + 2 * (0.05 * 0.95 / 150) ** 0.5
+
+
+@pytest.mark.parametrize("groups", [2, 3, 4])
+def test_no_drop_is_called_detectable_that_the_interval_of_few_clusters_does_not_show(groups: int):
+    rng = np.random.default_rng(groups)
+    for _ in range(40):
+        one, other = (rng.random((2, 80)) < 0.8).astype(float)
+        setting = Setting(clusters=[str(i * groups // 80) for i in range(80)])
+        found = compare(one, other, Design.random(80, 2000), GateRule(confidence=0.9), setting)
+        drop = found.gate.smallest_detectable_drop
+        assert drop is None or drop >= found.interval[1] - found.difference
+
+
+def test_a_mean_of_equal_scores_is_that_score():
+    for size in range(2, 300):
+        assert Design.random(size, 1000).mean(np.full(size, 0.1)) == 0.1
+        assert Design.random(size, 1000).mean(np.ones(size)) == 1
