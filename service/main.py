@@ -28,6 +28,7 @@ from service.api.rate_limiter import RateLimiter
 from service.api.routes import (
     api_docs,
     compare,
+    comparisons,
     drift,
     health,
     job_reports,
@@ -91,6 +92,7 @@ def create_app(settings: Settings) -> FastAPI:
         scores,
         drift,
         compare,
+        comparisons,
         power,
         webhooks,
     )

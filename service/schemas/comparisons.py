@@ -116,6 +116,11 @@ class CompareRequest(RequestModel):
         Field(description="Example id → what it belongs to (a shared passage); of every example compared."),
     ] = None
 
+    store: Annotated[
+        bool,
+        Field(description="Whether to keep the answer, with a page of its own; until `keep_jobs_days` pass."),
+    ] = True
+
     @property
     def gate_margin(self) -> float:
         """The margin asked for, or the preset's."""

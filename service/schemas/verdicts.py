@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -326,6 +327,10 @@ class DriftView(ResponseModel):
 class CompareView(ResponseModel):
     """The answer of `/compare`."""
 
+    id: str | None = Field(
+        description="Of the answer as kept: the same answer has the same id; null where it was not kept."
+    )
+    page: str | None = Field(description="Address of its page for people; null where it was not kept.")
     matrix: MatrixRef = Field(description="The matrix revision that was compared on.")
     selection_id: str | None = Field(
         description="The selection that was compared on; null for the full benchmark."
@@ -338,6 +343,27 @@ class CompareView(ResponseModel):
         description="Whether the selection still holds; null without one, or where no model joined since."
     )
     warnings: list[str] = Field(description="About the answers sent; each comparison has its own.")
+
+
+class StoredComparison(ResponseModel):
+    """A comparison that is kept, in short."""
+
+    id: str = Field(description="Id of the comparison.")
+    created_at: datetime = Field(description="When it was last asked for.")
+    matrix: MatrixRef = Field(description="The matrix revision that was compared on.")
+    selection_id: str | None = Field(description="The selection that was compared on; null without one.")
+    baseline: str = Field(description="Name of the baseline.")
+    candidates: list[str] = Field(description="Names of the candidates.")
+    verdict: Verdict = Field(description="`fail` when any fails, `pass` when all pass.")
+
+
+class ComparisonPage(ResponseModel):
+    """A page of comparisons."""
+
+    items: list[StoredComparison] = Field(description="The comparisons of this page.")
+    next_cursor: str | None = Field(
+        description="Send it back as `cursor` for the next page; null on the last."
+    )
 
 
 class SizePowerView(ResponseModel):

@@ -208,6 +208,17 @@ class SelectionRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class ComparisonRecord:
+    """An answer of `/compare`: immutable, with an id that is derived from its content; `body` is its JSON."""
+
+    id: str
+    matrix_id: str
+    selection_id: str | None
+    body: bytes
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Claim:
     """One attempt at one part: the right to write its result until the lease runs out.
 

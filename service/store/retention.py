@@ -76,6 +76,12 @@ WITH gone AS (
 SELECT count(*) FROM gone
 """
 
+_COMPARISONS = """
+DELETE FROM comparisons WHERE id IN (
+    SELECT id FROM comparisons WHERE created_at < now() - :age ORDER BY created_at LIMIT :batch
+    FOR UPDATE SKIP LOCKED)
+"""
+
 _ANSWERED = """
 DELETE FROM idempotency_keys WHERE (workspace, key) IN (
     SELECT workspace, key FROM idempotency_keys WHERE created_at < now() - interval '24 hours'
@@ -100,6 +106,7 @@ def steps(ages: RetentionAges) -> Mapping[str, Step]:
     found: dict[str, Step] = {}
     if ages.jobs is not None:
         found["jobs"] = _delete("jobs", _JOBS, ages.jobs)
+        found["comparisons"] = _delete("comparisons", _COMPARISONS, ages.jobs)
         found["deliveries"] = _delete("deliveries", _DELIVERIES, ages.jobs)
     if ages.selections is not None:
         found["links"] = _delete("links", _LINK)

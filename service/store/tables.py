@@ -293,6 +293,24 @@ selections = Table(
     Index("ix_selections_workspace_id", "workspace", "id"),
 )
 
+comparisons = Table(
+    "comparisons",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("matrix_id", Id, nullable=False),
+    Column("selection_id", Id),
+    # The answer of `/compare` as it was sent, without what names its own address.
+    Column("body", LargeBinary, nullable=False),
+    Column("created_at", Moment, nullable=False),
+    _workspace(),
+    ForeignKeyConstraint(
+        ["matrix_id", "workspace"], [matrices.c.id, matrices.c.workspace], ondelete="CASCADE"
+    ),
+    Index("ix_comparisons_matrix_id", "matrix_id"),
+    Index("ix_comparisons_workspace_id", "workspace", "id"),
+    Index("ix_comparisons_created_at", "created_at"),
+)
+
 idempotency_keys = Table(
     "idempotency_keys",
     metadata,

@@ -1,7 +1,7 @@
 """Limits every statement to the rows of one workspace; this is the only place that does.
 
-A workspace owns the root tables: matrices, jobs, selections, webhooks and idempotency keys. All other
-rows belong to a root row and are queried by an id that was found in a root table.
+A workspace owns the root tables: matrices, jobs, selections, comparisons, webhooks and idempotency keys.
+All other rows belong to a root row and are queried by an id that was found in a root table.
 
 Two things hold it. Postgres itself, by row-level security, for the role the API connects as (see
 `api_role`): a statement finds no other workspace's rows, whatever it forgets. And before that, as a lint:
@@ -26,7 +26,9 @@ DEFAULT = DEFAULT_WORKSPACE
 ANONYMOUS = ""
 """The workspace of requests to public routes, which have no key; it is always empty."""
 
-ROOTS = frozenset({"matrices", "jobs", "selections", "webhooks", "idempotency_keys", "api_keys"})
+ROOTS = frozenset(
+    {"matrices", "jobs", "selections", "comparisons", "webhooks", "idempotency_keys", "api_keys"}
+)
 
 EVERYONES = "of_everyone"
 """A root table with this alias may be read across workspaces, for counts that reveal no names."""

@@ -69,11 +69,13 @@ def everything(api: httpx.Client, db: sa.Engine, settings: Settings, first: str)
         mdad = {"matrix_id": matrix, "methods": ["random"], "sizes": [2], "trials": 2, "seed": seed}
         worker.result(api, "/mdad", mdad)
         job = api.post("/mdad", json=mdad).json()["id"]
+        compare = {"selection_id": selection, "baseline": "a", "candidate": "b"}
+        comparison = api.post("/compare", json=compare).json()["id"]
         delivery = api.get(f"/webhooks/{webhook}/deliveries").json()["items"][0]["id"]
     finally:
         del api.headers["Authorization"]
     ids = {"matrix_id": matrix, "webhook_id": webhook, "delivery_id": delivery}
-    return ids | {"selection_id": selection, "job_id": job} | NAMES
+    return ids | {"selection_id": selection, "job_id": job, "comparison_id": comparison} | NAMES
 
 
 SEEDS = iter(range(1000))
@@ -105,12 +107,12 @@ BODIES: dict[str, Callable[[Ids], Request]] = {
 }
 # Operations that name nobody's id: what they tell must hold nothing of the first workspace's.
 OF_NOBODY = {
-    "create_matrix", "list_matrices", "list_jobs", "list_selections", "create_webhook", "list_webhooks",
+    "create_matrix", "list_matrices", "list_jobs", "list_selections", "list_comparisons", "create_webhook", "list_webhooks",
     "get_home", "live", "ready", "metrics",
 }  # fmt: skip
 # Found, but in a state that forbids it.
 STATES = {("cancel_job", 409), ("get_partial_result", 409), ("delete_matrix", 409)}
-FILTERED = ("list_jobs", "list_selections")
+FILTERED = ("list_jobs", "list_selections", "list_comparisons")
 
 
 @pytest.mark.parametrize("operation", operations(), ids=lambda o: o.name)

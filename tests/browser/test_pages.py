@@ -202,6 +202,20 @@ def test_hostile_names_neither_break_nor_run(open_page: Open, hostile: tuple[str
         assert page.locator("script").count() == 1
 
 
+@pytest.mark.parametrize("phone", [False, True], ids=["desktop", "phone"])
+def test_a_comparison_has_a_page(
+    open_page: Open, address: str, hostile: tuple[str, str], phone: bool
+) -> None:
+    matrix = hostile[0].split("/")[2]
+    ask = {"matrix_id": matrix, "baseline": NAMES[0], "candidates": NAMES[1:4]}
+    answer = httpx.post(f"{address}/compare", json=ask, timeout=60).raise_for_status().json()
+    page = open_page(answer["page"], phone=phone)
+    expect(page.locator("h1")).to_contain_text("drop is shown")
+    assert page.locator("svg[role=img]").count() == 3
+    assert fits(page)
+    assert phone or accessibility_faults(page) == []
+
+
 def test_the_report_saved_as_a_file_needs_nothing_else(open_page: Open, report: str, address: str) -> None:
     saved = httpx.get(address + report).text
     page = open_page("/livez")

@@ -134,7 +134,10 @@ def _good(api: httpx.Client, worker: Worker) -> None:
     models = f"/matrices/{matrix}/models"
     for path in ("/matrices", f"/matrices/{matrix}", models, f"{models}/base-7b", "/selections"):
         api.get(path, params={} if path.endswith(matrix) else {"limit": 2})
-    api.post("/compare", json={"matrix_id": matrix, "baseline": "base-7b", "candidate": "chat-34b"})
+    compare = {"matrix_id": matrix, "baseline": "base-7b", "candidate": "chat-34b"}
+    comparison = api.post("/compare", json=compare).json()["id"]
+    for path in ("", f"/{comparison}"):
+        api.get(f"/comparisons{path}")
     api.post("/power", json={"disagreement": 0.2, "difference": 0.02, "sizes": [100, 500]})
     api.get("/metrics")
     queued = api.post("/mdad", json=mdad | {"seed": 2}).json()["id"]

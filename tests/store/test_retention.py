@@ -11,7 +11,7 @@ from service.core.errors import NotFound
 from service.engine.data.matrix import Matrix
 from service.jobs import lifecycle
 from service.jobs.submit import submit
-from service.store import idempotency, jobs, matrices, selections
+from service.store import comparisons, idempotency, jobs, matrices, selections
 from service.store.records import MatrixRecord
 from service.store.retention import RetentionAges
 from tests.store.sweeping import sweep
@@ -99,6 +99,17 @@ def test_selections_stay_while_answers_refer_to_them(conn: Connection, matrix: M
     conn.execute(text("DELETE FROM answers"))
     assert "selections" not in sweep(conn, RetentionAges(MONTH, None, MONTH))
     assert sweep(conn, AGES)["selections"] == 1
+
+
+def test_comparisons_go_when_nobody_has_asked_for_them_long_enough(
+    conn: Connection, matrix: MatrixRecord
+) -> None:
+    for body in (b"old", b"asked again"):
+        comparisons.add(conn, body, matrix_id=matrix.id, selection_id=None)
+    conn.execute(text("UPDATE comparisons SET created_at = now() - interval '31 days'"))
+    kept = comparisons.add(conn, b"asked again", matrix_id=matrix.id, selection_id=None)
+    assert sweep(conn, AGES)["comparisons"] == 1
+    assert [one.id for one in comparisons.page(conn, None, 10).items] == [kept]
 
 
 def test_answers_under_idempotency_keys_go_after_a_day(conn: Connection) -> None:

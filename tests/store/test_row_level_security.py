@@ -13,7 +13,7 @@ from sqlalchemy.exc import ProgrammingError
 from service.engine.data.matrix import Matrix
 from service.jobs import lifecycle
 from service.jobs.submit import submit
-from service.store import api_role, jobs, matrices, selections, webhooks, workspace_scope
+from service.store import api_role, comparisons, jobs, matrices, selections, webhooks, workspace_scope
 from service.store.database import make_engine
 from service.store.tables import metadata
 
@@ -50,6 +50,7 @@ def everything(db: Engine, callers: Engine) -> None:
             conn, selection_id=selection, matrix_id=matrix.id, revision=1, method="random", size=1,
             body={}, content_hash="h",
         )  # fmt: skip
+        comparisons.add(conn, b"{}", matrix_id=matrix.id, selection_id=None)
         conn.execute(sa.text("INSERT INTO answers VALUES (:id, 'm', '', now())"), {"id": selection})
         conn.execute(
             sa.text(

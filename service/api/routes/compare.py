@@ -10,11 +10,13 @@ from fastapi import APIRouter, Body
 from service.api import responses
 from service.api.context import ContextDep
 from service.api.route_classes import QuestionRoute
+from service.core import disk
 from service.engine.comparison import Comparison, GateRule, Many
 from service.schemas.comparisons import Answers, CompareRequest
 from service.schemas.problems import refusals
 from service.schemas.verdicts import CompareView, ComparisonView, RankingView, Verdict
-from service.usecases.compare_models import ComparisonRequest, compare_models
+from service.store import comparisons
+from service.usecases.compare_models import ComparisonRequest, ModelComparisons, compare_models
 from service.usecases.comparison_inputs import Basis, ComparisonContext, SentAnswers, Side
 
 router = APIRouter(tags=["comparisons"], route_class=QuestionRoute)
@@ -39,19 +41,30 @@ def compare(ask: Annotated[CompareRequest, Body(examples=[EXAMPLE])], context: C
     answers `least_coverage` the verdict is `inconclusive`.
     """
     with context.engine.begin() as conn:
-        compared = compare_models(conn, context.evaluators, _request(ask))
+        answer = _answer(compare_models(conn, context.evaluators, _request(ask)), ranked=ask.candidates)
+        if not ask.store or disk.is_full(context.settings):
+            return answer
+        body = answer.model_dump_json().encode()
+        made = comparisons.add(conn, body, matrix_id=answer.matrix.id, selection_id=answer.selection_id)
+    return answer.model_copy(update={"id": made, "page": f"/comparisons/{made}/page"})
+
+
+def _answer(compared: ModelComparisons, *, ranked: object) -> CompareView:
+    """What was found, not kept yet; with a ranking where a list of candidates was sent."""
     found, names, many = compared.context, compared.names, compared.many
-    comparisons = [
+    views = [
         _view(comparison, found, names[0], name)
         for comparison, name in zip(many.comparisons, names[1:], strict=True)
     ]
     return CompareView(
+        id=None,
+        page=None,
         matrix=responses.matrix_ref(found.matrix),
         selection_id=found.selection_id,
         confidence_each=many.confidence_each,
-        comparisons=comparisons,
-        verdict=_overall([comparison.verdict for comparison in comparisons]),
-        ranking=_ranking(many, names) if ask.candidates is not None else None,
+        comparisons=views,
+        verdict=_overall([view.verdict for view in views]),
+        ranking=_ranking(many, names) if ranked is not None else None,
         drift=None if found.drift is None else responses.drift_view(found.drift),
         warnings=[
             f"{names[at]}: {found.set_aside[where]} answers to examples outside the selection are set aside."
