@@ -107,8 +107,8 @@ BODIES: dict[str, Callable[[Ids], Request]] = {
 }
 # Operations that name nobody's id: what they tell must hold nothing of the first workspace's.
 OF_NOBODY = {
-    "create_matrix", "list_matrices", "list_jobs", "list_selections", "list_comparisons", "create_webhook", "list_webhooks",
-    "get_home", "live", "ready", "metrics",
+    "create_matrix", "list_matrices", "list_jobs", "list_selections", "list_comparisons", "create_webhook",
+    "list_webhooks", "get_home", "live", "ready", "metrics",
 }  # fmt: skip
 # Found, but in a state that forbids it.
 STATES = {("cancel_job", 409), ("get_partial_result", 409), ("delete_matrix", 409)}
