@@ -45,7 +45,7 @@ def informative_sample(
     spread = np.mean([np.sqrt(model.at(ability).variance) for ability in _ABILITIES[expect]], axis=0)
     measure = _EVEN * spread.mean() + (1 - _EVEN) * spread
     measure[include] = 0.0
-    probability = _capped(measure, min(drawn, examples - len(include)))
+    probability = proportional(measure, min(drawn, examples - len(include)))
     probability[include] = 1.0
     order = np.argsort(model.mean[len(model.grid) // 2], kind="stable")
     bounds = np.floor(np.cumsum(probability[order]) + start + 1e-9)
@@ -54,7 +54,7 @@ def informative_sample(
     return chosen.astype(np.int64), probability[chosen]
 
 
-def _capped(measure: Floats, total: int) -> Floats:
+def proportional(measure: Floats, total: int) -> Floats:
     """Probabilities proportional to the measure that sum to `total`, none above 1."""
     probability = np.zeros_like(measure)
     open_ = measure > 0

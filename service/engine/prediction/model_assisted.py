@@ -110,7 +110,7 @@ def predict_examples(
         model.leverage[at][:, None] * model.kinds,
     ]
     if baseline is not None:
-        factors.append(_BASELINE_FACTOR * (baseline - _mean_at_score(model, baseline))[:, None])
+        factors.append(_BASELINE_FACTOR * (baseline - mean_at_score(model, baseline))[:, None])
     factor = np.hstack(factors).astype(np.float64)
     chosen = factor[indices]
     inverse = np.linalg.inv(chosen @ chosen.T + np.diag(model.noise * s[indices] ** 2))
@@ -128,7 +128,7 @@ def _nearest_ability(model: AbilityModel, indices: NDArray[np.integer], answers:
     return int(np.argmin(np.abs(model.grid - weights @ model.grid / weights.sum())))
 
 
-def _mean_at_score(model: AbilityModel, scores: Floats) -> Floats:
+def mean_at_score(model: AbilityModel, scores: Floats) -> Floats:
     """P at the ability that a model's full score stands for, shape (N,)."""
     examples = len(scores)
     level = logit((scores.sum() + 0.5) / (examples + 1))

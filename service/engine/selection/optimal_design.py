@@ -144,6 +144,10 @@ class FittedDesign:
             return Subset(chosen, np.full(size, 1 / size), inclusion)
         return self._subset(self._order.first(size))
 
+    def order(self, size: int) -> NDArray[np.int64]:
+        """The first `size` examples, as they were chosen."""
+        return self._order.first(size)
+
     def spend(self) -> Subset:
         """What the budget pays for.
 
