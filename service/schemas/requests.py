@@ -121,13 +121,18 @@ class MdadRequest(_OfMatrix):
         ),
     ] = None
     purpose: Annotated[
-        Literal["reproduce_benchmark", "new_questions"] | None,
+        Literal["reproduce_benchmark", "new_questions", "pull_request_check"] | None,
         Field(
             description="What the micro-benchmark is for. `reproduce_benchmark`, the default: models in the "
             "order that the whole benchmark gives them. `new_questions`: in the order that questions nobody "
-            "has asked yet would give them. With `truth`, `holdout` or `paper_compat` instead, the paper's "
+            "has asked yet would give them. `pull_request_check`: the default gate of `/compare` finds a "
+            "drop of `drop` in 80 % of cases. With `truth`, `holdout` or `paper_compat` instead, the paper's "
             "protocol."
         ),
+    ] = None
+    drop: Annotated[
+        float | None,
+        Field(gt=0, lt=1, description="The drop that a pull-request check is to find, a fraction."),
     ] = None
     trials: Annotated[
         Count | None,

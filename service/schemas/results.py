@@ -7,10 +7,11 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from service.schemas.base import Fraction, Interval, ResponseModel
+from service.schemas.gates import MethodGateView
 from service.schemas.selections import MatrixRef, SelectionResult
 
 Truth = Literal["same_items", "new_items"]
-Purpose = Literal["reproduce_benchmark", "new_questions"]
+Purpose = Literal["reproduce_benchmark", "new_questions", "pull_request_check"]
 OpenInterval = list[float | None]
 
 Size = Annotated[int, Field(description="Number of examples in the micro-benchmark.")]
@@ -388,7 +389,8 @@ class Recommendation(ResponseModel):
     )
     size: int | None = Field(
         description="Smallest size whose Minimum Detectable Ability Difference (MDAD) is within the target "
-        "with probability 0.8, however many methods compete; null without a recommended size."
+        "with probability 0.8, however many methods compete; of a pull-request check the fewest examples "
+        "that find the drop; null without a recommended size."
     )
     size_interval: list[int | None] | None = Field(
         None,
@@ -512,6 +514,11 @@ class Reliability(ResponseModel):
         None,
         description="Target → size by line: 1, 2, 3 and 5 points, and the target asked for or the default "
         "one with a smaller and a larger one beside it. Absent in results of earlier versions.",
+    )
+    gates: list[MethodGateView] = Field(
+        default_factory=list,
+        description="What the default gate of `/compare` finds on random examples and on those of the method "
+        "recommended; on those of every method for a pull-request check. It sees less than the MDAD says.",
     )
     recommendation: Recommendation = Field(description="Which micro-benchmark to take, or why none.")
     group: Group | None = Field(

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from service.schemas.base import ResponseModel
+from service.schemas.gates import SelectionGateView
 
 
 class Chosen(ResponseModel):
@@ -82,6 +83,11 @@ class SelectionResult(ResponseModel):
     )
     calibration_of_scores: CalibrationView | None = Field(
         None, description="The same for answers of 0 and 1, where the method takes confidences."
+    )
+    gate: SelectionGateView | None = Field(
+        None,
+        description="What the default gate finds on these examples; null where nothing is unknown, answers "
+        "are confidences, or fewer than four source models could be set apart.",
     )
     stability: float = Field(description="Overlap (Jaccard) with the choice under another seed.")
 

@@ -8,19 +8,12 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from service.schemas.base import Fraction, Interval, ResponseModel
+from service.schemas.gates import DropOutcomeView, MarginUsed, PlannedGateView, PresetUsed
 from service.schemas.selections import MatrixRef
 
 Verdict = Literal["pass", "fail", "inconclusive"]
 RankInterval = list[int]
 RandomExamples = Annotated[int, Field(description="Number of examples, drawn at random.")]
-PresetUsed = Annotated[
-    Literal["regression", "non_inferiority", "improvement"],
-    Field(description="What the gate is for, as in the request."),
-]
-MarginUsed = Annotated[
-    float,
-    Field(description="Largest acceptable drop, a fraction; for `improvement` the gain to exceed."),
-]
 
 
 class McNemarView(ResponseModel):
@@ -40,14 +33,6 @@ class FullBenchmarkView(ResponseModel):
     order_probability: float | None = Field(
         description="That the order there is the one observed here; null where neither is ahead."
     )
-
-
-class DropOutcomeView(ResponseModel):
-    """What a gate does with a model this much worse; what is left of 1 is inconclusive."""
-
-    drop: float = Field(description="True drop of the candidate, a fraction.")
-    fail: float = Field(description="Probability that the verdict is `fail`.")
-    passes: float = Field(description="Probability that the verdict is `pass`.")
 
 
 class GateView(ResponseModel):
@@ -460,36 +445,6 @@ class HistoryView(ResponseModel):
         "`false_fail_wanted`, in [0, 1]."
     )
     false_fail_wanted: float = Field(description="Probability of a false failure that `suggested` aims at.")
-
-
-class PlannedSizeView(ResponseModel):
-    """A gate on this many random examples."""
-
-    size: RandomExamples
-    standard_error: float = Field(description="Of the difference from the one on the whole benchmark.")
-    estimator: Literal["plain", "regression", "assisted", "predicted"] = Field(
-        description="How differences are estimated, as in the answers of `/compare`."
-    )
-    false_fail_rate: float = Field(description="A candidate exactly at the margin fails.")
-    false_pass_rate: float = Field(description="A candidate `false_pass_at` below passes.")
-    false_pass_at: float = Field(
-        description="A drop, negative for a gain: the margin; for `regression` 5 points more than it."
-    )
-    smallest_detectable_drop: float | None = Field(description="Fails with the probability asked for.")
-    smallest_detectable_gain: float | None = Field(description="Of `improvement`: passes with it.")
-    by_drop: list[DropOutcomeView] = Field(description="Probability of the outcomes by true drop.")
-
-
-class PlannedGateView(ResponseModel):
-    """The size at which a gate finds a drop, and what it does at each size."""
-
-    drop: float = Field(description="True drop to be found: the request's `difference`, a fraction.")
-    size: int | None = Field(description="Fewest random examples; null where only all of them show it.")
-    preset: PresetUsed
-    margin: MarginUsed
-    confidence: float = Field(description="Confidence of the gate's two-sided interval.")
-    pairs: int = Field(description="Pairs of the matrix's models the errors were measured on.")
-    by_size: list[PlannedSizeView] = Field(description="What the gate does at each size, ascending.")
 
 
 class PowerView(ResponseModel):

@@ -31,6 +31,7 @@ from service.engine.data.outline import Outline
 from service.engine.planning.fields import refuse_missing
 from service.engine.planning.plan import PlanError
 from service.schemas.comparisons import PowerRequest, Threshold
+from service.schemas.gates import PlannedGateView, PlannedSizeView
 from service.schemas.problems import refusals
 from service.schemas.verdicts import (
     GroupView,
@@ -38,8 +39,6 @@ from service.schemas.verdicts import (
     MeasuredSizeView,
     MeasuredView,
     NearMarginView,
-    PlannedGateView,
-    PlannedSizeView,
     PowerView,
     SizePowerView,
     ThresholdView,
@@ -99,19 +98,14 @@ def _planned(
     found = planned_gate(
         ask.difference, _sizes(ask, total), rule, total=total, disagreement=disagreement, source=source
     )
-    by_size = [
-        PlannedSizeView.model_validate(
-            {"size": at.size, "standard_error": at.standard_error, "estimator": at.estimator}
-            | asdict(at.rates)
-        )
-        for at in found.by_size
-    ]
+    by_size = [PlannedSizeView.model_validate(at.as_json()) for at in found.by_size]
     return PlannedGateView(
         drop=found.drop,
         size=found.size,
         preset=rule.preset,
         margin=rule.margin,
         confidence=rule.confidence,
+        power=rule.power,
         pairs=found.pairs,
         by_size=by_size,
     )

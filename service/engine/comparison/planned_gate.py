@@ -1,31 +1,67 @@
-"""What a gate on a random sample will find, before anything is run: measured on the models there are.
+"""What a gate on chosen examples will find, before anything is run: measured on the models there are.
 
-Some of the known models play the candidate, the next in score the baseline, and the rest
-the source models; each pair is estimated from random examples as `compare` does. The mean
-variance is the gate's at that size.
+Some of the known models play the candidate, the others are the sources, among them the
+baseline: one about as far above as the drop to be found. Each pair is estimated from chosen
+examples as `compare` does. The mean variance is the gate's at that size.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from service.engine.comparison.full_scores import EstimatorUsed, SampledEvidence
+from service.engine.comparison.ability_estimator import AbilityEstimator
+from service.engine.comparison.full_scores import EstimatorUsed, FullScores
 from service.engine.comparison.gate import GateRule
 from service.engine.comparison.intervals import critical
 from service.engine.comparison.operating_characteristics import GateRates, normal_rates
-from service.engine.data.contracts import Source
-from service.engine.prediction.ability_model import fit_ability_model
+from service.engine.comparison.selection_estimates import Selected, evidence_of_scores
+from service.engine.data.contracts import Source, Subset
+from service.engine.data.matrix import Scores
+from service.engine.prediction.ability_model import AbilityModel, fit_ability_model
+from service.engine.prediction.ability_prior import Expect
+from service.engine.selection.random_sampling import RandomSampling
 
-CANDIDATES, MOST_SOURCES = 6, 60
-"""Models that play the candidate, and source models that each is judged with."""
-_LEAST_SOURCES = 2
+Rows = NDArray[np.int64]
+
+FOLDS, CANDIDATES, MOST_SOURCES = 4, 8, 60
+"""Times that some models are set apart as candidates, how many, and source models that judge them."""
+LEAST_FOR_GATE = 4
+_SET_APART = 6
+"""At most one model in so many is a candidate of one fold, so that the sources are nearly all."""
 _FITTED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """How examples are chosen.
+
+    Attributes
+    ----------
+    fit : callable
+        Learns from source models; what it returns chooses so many examples.
+    method : str
+    options : mapping
+    drawn : bool
+        Whether it draws at random, so that each pair has a draw of its own.
+    expect : "like" or "better"
+        What new models are expected to be.
+    """
+
+    fit: Callable[[Source, np.random.Generator], Callable[[int], Subset]]
+    method: str = RandomSampling.name
+    options: Mapping[str, Any] = field(default_factory=dict)
+    drawn: bool = True
+    expect: Expect = "like"
+
+
+AT_RANDOM = Choice(lambda source, rng: RandomSampling().fit(source, rng).pick)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +72,11 @@ class GateAtSize:
     standard_error: float
     estimator: EstimatorUsed
     rates: GateRates
+
+    def as_json(self) -> dict[str, Any]:
+        """All of it, flat; whether it can pass or fail at all goes without saying."""
+        rates = {name: value for name, value in asdict(self.rates).items() if not name.startswith("can_")}
+        return {"size": self.size, "standard_error": self.standard_error, "estimator": self.estimator} | rates
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +109,7 @@ def planned_gate(
     total: int | None,
     disagreement: float,
     source: Source | None = None,
+    choice: Choice = AT_RANDOM,
 ) -> PlannedGate:
     """Plan a gate with this benchmark as its truth.
 
@@ -84,13 +126,15 @@ def planned_gate(
         models to measure the errors.
     source : Source, optional
         The known models' scores.
+    choice : Choice
+        By default at random.
     """
     if total is not None:
         sizes = sorted({min(size, total) for size in sizes})
     measured = dict.fromkeys(sizes, (disagreement, 0))
     used: EstimatorUsed = "plain"
-    if source is not None and source.n_models >= _LEAST_SOURCES + 2:
-        measured, used = _measured(source, sizes)
+    if source is not None and source.n_models >= LEAST_FOR_GATE:
+        measured, used = _measured(source, sizes, drop, choice)
     by_size = tuple(_at(size, measured[size][0], used, rule, total) for size in sizes)
     spreads = np.array([measured[size][0] for size in sizes])
     return PlannedGate(
@@ -101,31 +145,62 @@ def planned_gate(
     )
 
 
-def _measured(source: Source, sizes: Sequence[int]) -> tuple[dict[int, tuple[float, int]], EstimatorUsed]:
+def _measured(
+    source: Source, sizes: Sequence[int], drop: float, choice: Choice
+) -> tuple[dict[int, tuple[float, int]], EstimatorUsed]:
     """Variance of one example's error and number of pairs by size."""
     rng, total = np.random.default_rng(0), source.n_examples
-    scores = source.scores.astype(np.float64)
-    order = np.argsort(scores.mean(axis=1), kind="stable")
-    places = np.unique(np.linspace(0, len(order) - 2, CANDIDATES).round().astype(int))
-    drawn = rng.permutation(total)
     found: dict[int, list[float]] = {size: [] for size in sizes}
     used: EstimatorUsed = "plain"
-    for place in places:
-        candidate, baseline = order[place], order[place + 1]
-        others = rng.permutation(np.setdiff1d(order, (candidate, baseline)))[: MOST_SOURCES - 1]
-        part = Source(source.scores[np.append(others, baseline)], source.strata)
-        model, mean = fit_ability_model(part), part.scores.mean(axis=0, dtype=np.float64)
-        for size in sizes:
-            if size >= total:
-                continue
-            chosen = np.sort(drawn[:size])
-            evidence = SampledEvidence(chosen, np.full(size, size / total), total, model, mean)
-            both = scores[[baseline, candidate]][:, chosen]
-            full = evidence.scores(both, scores[baseline])
-            used = full.used
-            found[size].append(float(full.of_differences[0, 1]) * size / (1 - size / total))
+    pairs = 0
+    for candidates, rows in _folds(source.n_models, rng):
+        part = _part(source, rows)
+        model, pick = fit_ability_model(part), choice.fit(part, rng)
+        for candidate, baseline in _pairs(source.scores, candidates, rows, drop):
+            pairs += 1
+            pick = choice.fit(part, rng) if choice.drawn else pick
+            for size in (size for size in sizes if size < total):
+                full = _estimate(choice, model, part, pick(size), np.stack((baseline, candidate)))
+                used = full.used
+                found[size].append(float(full.of_differences[0, 1]) * size / (1 - size / total))
     last = float(np.mean(next((found[size] for size in reversed(sizes) if found[size]), [0.0])))
-    return {size: (float(np.mean(some)) if some else last, len(places)) for size, some in found.items()}, used
+    return {size: (float(np.mean(some)) if some else last, pairs) for size, some in found.items()}, used
+
+
+def _part(source: Source, rows: Rows) -> Source:
+    """Some of the source models."""
+    kept = None if source.confidences is None else source.confidences[rows]
+    return replace(source, scores=source.scores[rows], confidences=kept)
+
+
+def _estimate(
+    choice: Choice, model: AbilityModel, part: Source, subset: Subset, both: NDArray[np.float64]
+) -> FullScores:
+    """Full scores of a baseline, known in full, and a candidate from their answers on the chosen examples."""
+    ability = AbilityEstimator(model, subset.indices, choice.expect, subset.inclusion)
+    selected = Selected(choice.method, choice.options, subset.indices, subset.weights, part.strata)
+    by = evidence_of_scores(selected, ability, part)
+    return by.scores(both[:, subset.indices], both[0])
+
+
+def _folds(models: int, rng: np.random.Generator) -> Iterator[tuple[Rows, Rows]]:
+    """Models that play the candidate, and those that are sources beside them."""
+    apart = max(1, min(CANDIDATES, models // _SET_APART))
+    order = rng.permutation(models)
+    for fold in range(min(FOLDS, models // apart)):
+        candidates = order[fold * apart : (fold + 1) * apart]
+        others = rng.permutation(np.setdiff1d(order, candidates))[:MOST_SOURCES]
+        yield candidates, np.sort(others)
+
+
+def _pairs(
+    scores: Scores, candidates: Rows, sources: Rows, drop: float
+) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+    """Each candidate's scores with those of the source model that is most nearly `drop` above it."""
+    full = scores.mean(axis=1, dtype=np.float64)
+    for candidate in candidates:
+        baseline = sources[np.abs(full[sources] - full[candidate] - drop).argmin()]
+        yield scores[candidate].astype(np.float64), scores[baseline].astype(np.float64)
 
 
 def _at(size: int, spread: float, used: EstimatorUsed, rule: GateRule, total: int | None) -> GateAtSize:

@@ -78,26 +78,29 @@ def basis(selected: Selected, known: KnownScores) -> Basis:
 
 
 def evidence(selected: Selected, source: Source) -> Evidence | None:
-    """What full scores are compared by, beside the answers; None where answers are not scores.
+    """What full scores are compared by, beside the answers; None where answers are not scores."""
+    return None if selected.ability is None else evidence_of_scores(selected, selected.ability, source)
+
+
+def evidence_of_scores(selected: Selected, ability: AbilityEstimator, source: Source) -> Evidence:
+    """What full scores are compared by, where answers are scores.
 
     A random or stratified selection is a probability sample whatever its own estimator is,
     and so is one that records inclusion probabilities.
     """
-    if selected.ability is None:
-        return None
-    inclusion = selected.ability.inclusion
+    inclusion = ability.inclusion
     if inclusion is None and selected.method == RandomSampling.name:
         inclusion = Design.random(len(selected.chosen), len(selected.strata)).fractions
     elif inclusion is None and selected.method == Stratified.name:
         design = stratified_design(selected.strata, selected.chosen, selected.options["allocation"])
         inclusion = design.fractions
     if inclusion is None:
-        return DesignedEvidence(selected.ability, source)
+        return DesignedEvidence(ability, source)
     return SampledEvidence(
         chosen=selected.chosen.astype(np.int64),
         inclusion=inclusion,
         examples=len(selected.strata),
-        model=selected.ability.model,
+        model=ability.model,
         source_mean=source.scores.mean(axis=0, dtype=np.float64),
     )
 

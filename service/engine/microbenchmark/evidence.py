@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.engine.comparison.calibration import Estimate, cross_validate
+from service.engine.comparison.planned_gate import LEAST_FOR_GATE, Choice, planned_gate
 from service.engine.data.contracts import Fitted, Source, Subset
 from service.engine.data.errors import Unsuitable
 from service.engine.experiment.splits import generator
@@ -16,6 +17,7 @@ from service.engine.planning.plan import SelectPlan
 from service.engine.prediction.ability_model import fit_ability_model
 from service.engine.prediction.ability_predictor import AbilityPredictor
 from service.engine.prediction.ability_prior import Expect
+from service.engine.reliability.gates import DROP, RULE, rule_fields
 from service.engine.selection.registry import LEARNS_NOTHING, METHODS
 
 Floats = NDArray[np.float64]
@@ -45,6 +47,25 @@ def calibration(
         return None
     # Infinite when no pair has an error; JSON has no word for it.
     return found | {"effective_size": found["effective_size"] if found["effective_size"] < np.inf else None}
+
+
+def gate_on(source: Source, plan: SelectPlan, chosen: Subset) -> dict[str, Any] | None:
+    """What the default gate of `/compare` finds on these examples; None where nothing measures it.
+
+    Some of the source models play the candidate, and are no sources then; the examples stay those
+    chosen. None for answers that are no scores, all examples, or too few models.
+    """
+    size = len(chosen.indices)
+    if plan.spec.scored_by != "scores" or size == source.n_examples or source.n_models < LEAST_FOR_GATE:
+        return None
+    choice = Choice(
+        lambda part, rng: lambda size: chosen, plan.spec.method, plan.spec.options, False, plan.expect
+    )
+    planned = planned_gate(
+        DROP, [size], RULE, total=source.n_examples, disagreement=1.0, source=source, choice=choice
+    )
+    (at,) = planned.by_size
+    return rule_fields() | {"pairs": planned.pairs} | at.as_json()
 
 
 def linear(estimator: str) -> str:

@@ -11,7 +11,7 @@ from service.engine.data.contracts import Fitted, Source, Subset
 from service.engine.data.matrix import Matrix
 from service.engine.experiment.splits import generator, positions
 from service.engine.experiment.trials import jaccard
-from service.engine.microbenchmark.evidence import calibration
+from service.engine.microbenchmark.evidence import calibration, gate_on
 from service.engine.planning.plan import SelectPlan
 from service.engine.selection.optimal_design import FittedDesign
 
@@ -37,7 +37,8 @@ def run(matrix: Matrix, plan: SelectPlan, check: Check) -> dict[str, Any]:
         expect_reason, guarantee, source_models, examples [{id, weight, subtask, inclusion}] in
         ascending order of id, stability: the Jaccard index of the chosen set with that of a
         refit under another seed, and how far off estimates from it are: calibration and,
-        where the method takes confidences, calibration_of_scores (see `evidence`).
+        where the method takes confidences, calibration_of_scores (see `evidence`), and
+        what the default gate finds on it.
 
     Raises
     ------
@@ -85,6 +86,7 @@ def run(matrix: Matrix, plan: SelectPlan, check: Check) -> dict[str, Any]:
         "predictor": None,
         "calibration": calibration(source, plan, chosen, plan.spec.scored_by, plan.expect),
         "calibration_of_scores": _of_scores(source, plan, chosen),
+        "gate": gate_on(source, plan, chosen),
     }
 
 

@@ -39,7 +39,12 @@ __all__ = ["Models", "Outline", "Plan", "PlanError", "SelectPlan", "Spec", "mdad
 MOST_TRIALS = 1000
 DEFAULT_TRIALS = 50
 TRUTHS = ("same_items", "new_items")
-PURPOSES = {"reproduce_benchmark": ("same_items", 0.0), "new_questions": ("new_items", 0.5)}
+PULL_REQUEST_CHECK = "pull_request_check"
+PURPOSES = {
+    "reproduce_benchmark": ("same_items", 0.0),
+    "new_questions": ("new_items", 0.5),
+    PULL_REQUEST_CHECK: ("same_items", 0.0),
+}
 """What a micro-benchmark is for: the truth that decides, and the share of examples held out to see it."""
 PAPER_HOLDOUT = 0.5
 MISSING = ("error", "drop_examples", "drop_models", "zero")
@@ -48,7 +53,7 @@ SHARED_FIELDS = frozenset({"source_models", "seed", "missing", "expect", "expect
 SELECT_FIELDS = SHARED_FIELDS | {"method", "size", "estimator", "options", "scored_by", "guarantee"}
 MDAD_FIELDS = SHARED_FIELDS | {
     "methods", "sizes", "trials", "probability", "target_mdad", "target_models", "holdout", "truth",
-    "paper_compat", "group", "by_subtask", "max_size", "purpose",
+    "paper_compat", "group", "by_subtask", "max_size", "purpose", "drop",
     "target_settings", "model_families", "model_released",
 }  # fmt: skip
 
@@ -77,6 +82,8 @@ class Plan:
         Examples held out of the selection in each trial.
     target_mdad : float or None
         None: 1.5 times the resolution of the full benchmark.
+    drop : float or None
+        For pull-request checks: the drop that a gate is to find.
     group : tuple of str
         Similar models reported on their own; always among the targets.
     same_as : dict
@@ -94,6 +101,7 @@ class Plan:
     probability: float
     target_mdad: float | None
     purpose: str | None
+    drop: float | None
     truth: str
     seed: int
     paper_compat: bool
@@ -182,6 +190,7 @@ def mdad_plan(settings: Mapping[str, Any], outline: Outline) -> Plan:
         "probability": fields.number("probability", 0.8, 0.51, 0.999),
         "target_mdad": fields.number("target_mdad", None, 0, 1),
         "purpose": purpose,
+        "drop": _drop(fields, purpose),
         "truth": truth,
         "seed": fields.integer("seed", 0, 0, 2**63 - 1),
         "paper_compat": paper_compat,
@@ -279,6 +288,20 @@ def _expect(fields: Fields, outline: Outline) -> tuple[Expect, str]:
 def default_trials(targets: int) -> int:
     """50 with up to 50 targets; fewer with more, which are as sure: the root of the ratio."""
     return round(DEFAULT_TRIALS * float(np.sqrt(min(1.0, DEFAULT_TARGETS / targets))))
+
+
+def _drop(fields: Fields, purpose: str | None) -> float | None:
+    """The drop to be found, which pull-request checks need and nothing else takes."""
+    drop = fields.number("drop", None, 0, 1)
+    if purpose != PULL_REQUEST_CHECK:
+        if drop is not None:
+            raise PlanError("/drop", f"drop goes with the purpose {PULL_REQUEST_CHECK}.")
+        return None
+    if not drop:
+        raise PlanError(
+            "/drop", "Say the drop that the check is to find: a fraction above 0, such as 0.05 for 5 points."
+        )
+    return drop
 
 
 def _largest(fields: Fields, smallest: int | None) -> int | None:

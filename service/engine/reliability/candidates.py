@@ -56,7 +56,7 @@ def curve_for(
     own_is_half = plan.heldout > 0 and line.needs_trials
     whole, half = (beside, line) if own_is_half else (line, beside)
     same = None if whole is None else whole.curves.get(SAME)
-    if purpose == "reproduce_benchmark" or same is None:
+    if purpose != "new_questions" or same is None:
         return same
     if not line.needs_trials:
         return with_resolution(same, spread.resolution(plan.probability))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -11,10 +12,11 @@ from service.engine.experiment.curves import SAME, Cell, Curve
 from service.engine.measures.evaluate import critical, judgement, mdad_entry
 from service.engine.measures.size_curve import SizeCurve
 from service.engine.planning.methods import BLP
-from service.engine.planning.plan import PURPOSES, Plan
+from service.engine.planning.plan import PULL_REQUEST_CHECK, Plan
 from service.engine.reliability.candidates import BESIDE_TIMES, LineKey
 from service.engine.reliability.contrasts import agreement_contrast, error_contrast
 from service.engine.reliability.evidence import Evidence
+from service.engine.reliability.gates import MethodGate, smallest_gate
 from service.engine.reliability.minimal_size import (
     MinimalSize,
     is_open,
@@ -80,14 +82,39 @@ class Recommendation:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
-def recommend(evidence: Evidence) -> Recommendation:
-    """The recommendation on some evidence."""
+def recommend(evidence: Evidence, gates: Sequence[MethodGate] = ()) -> Recommendation:
+    """The recommendation on some evidence; of a pull-request check, by the gates."""
     plan = evidence.plan
+    if plan.purpose == PULL_REQUEST_CHECK:
+        return _for_check(evidence, smallest_gate(gates, plan))
     found = minimal_size(
         evidence.candidates, evidence.target, largest(evidence), listed=not plan.auto and not evidence.few
     )
-    answer = Recommendation(
-        status=_status(evidence, found),
+    answer = _empty(evidence, _status(evidence, found))
+    if found is not None:
+        _choose(answer, evidence, found)
+    return answer
+
+
+def _for_check(evidence: Evidence, gate: MethodGate | None) -> Recommendation:
+    """The fewest examples on which the default gate finds the drop."""
+    if gate is None or gate.gate.size is None or gate.gate.size > largest(evidence):
+        return _empty(evidence, "use_full_benchmark" if evidence.plan.max_size is None else "target_missed")
+    answer, size = _empty(evidence, "recommended"), gate.gate.size
+    key = gate.label, gate.source_models
+    answer.method, answer.source_models, answer.size = *key, size
+    answer.fraction = size / evidence.n_examples
+    answer.select = _select(evidence.line(key), size)
+    if key in evidence.candidates:
+        _judge(answer, evidence, key, evidence.candidates[key], size)
+    return answer
+
+
+def _empty(evidence: Evidence, status: str) -> Recommendation:
+    """What is said whatever is recommended."""
+    plan = evidence.plan
+    return Recommendation(
+        status=status,
         purpose=plan.purpose,
         target_mdad=evidence.target,
         target_is_default=plan.target_mdad is None,
@@ -98,9 +125,6 @@ def recommend(evidence: Evidence) -> Recommendation:
         random_enough_from=_random_enough_from(evidence),
         more_models=3 * len(evidence.matrix.models),
     )
-    if found is not None:
-        _choose(answer, evidence, found)
-    return answer
 
 
 def largest(evidence: Evidence) -> int:
@@ -136,13 +160,18 @@ def _any_reached(evidence: Evidence) -> bool:
 def _choose(answer: Recommendation, evidence: Evidence, found: MinimalSize[LineKey]) -> None:
     key = _simplest(evidence, found)
     line, curve = evidence.line(key), evidence.candidates[key]
-    near = nearest(line, found.size, evidence.plan.truth)
-    entry = at_size(curve, found.size)
     answer.method, answer.source_models = key
     answer.size, answer.size_interval = found.size, _size_interval(evidence, curve, found)
     answer.contenders = [label for label, _ in found.contenders]
     answer.select = _select(line, found.size)
     answer.fraction = found.size / evidence.n_examples
+    _judge(answer, evidence, key, curve, found.size)
+
+
+def _judge(answer: Recommendation, evidence: Evidence, key: LineKey, curve: SizeCurve, size: int) -> None:
+    """How well the examples recommended order models."""
+    near = nearest(evidence.line(key), size, evidence.plan.truth)
+    entry = at_size(curve, size)
     answer.mdad = entry["mdad"]
     answer.interval, answer.seed_interval = entry.get("interval"), entry.get("seed_interval")
     if near is not None:
@@ -152,8 +181,8 @@ def _choose(answer: Recommendation, evidence: Evidence, found: MinimalSize[LineK
         answer.estimation_error = extra.get("estimation_error")
     answer.relied_on_size = relied_on_size(evidence, curve)
     answer.chosen_on = answer.reported_on = "all trials"
-    answer.exact_random = _beside(evidence, found.size)
-    answer.other_purpose = _other_purpose(evidence, key, found.size)
+    answer.exact_random = _beside(evidence, size)
+    answer.other_purpose = _other_purpose(evidence, key, size)
 
 
 def _size_interval(
@@ -264,7 +293,7 @@ def _other_purpose(evidence: Evidence, key: LineKey, size: int) -> dict[str, Any
     """MDAD of the same subset for the purpose not asked for."""
     if evidence.plan.purpose is None:
         return None
-    other = next(name for name in PURPOSES if name != evidence.plan.purpose)
+    other = "reproduce_benchmark" if evidence.plan.purpose == "new_questions" else "new_questions"
     curve = evidence.curves(other).get(key)
     if curve is None or not curve.sizes[0] <= size <= curve.sizes[-1]:
         return {"purpose": other, "mdad": None, "reason": "not measured at this size"}

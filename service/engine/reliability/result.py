@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,10 +15,12 @@ from service.engine.experiment.estimates import Estimates
 from service.engine.experiment.exact import sampling_note
 from service.engine.experiment.splits import generator
 from service.engine.experiment.trials import units
-from service.engine.planning.plan import Plan
+from service.engine.planning.plan import PULL_REQUEST_CHECK, Plan
+from service.engine.reliability.candidates import key_of
 from service.engine.reliability.caveats import caveats
 from service.engine.reliability.contrasts import differences
-from service.engine.reliability.evidence import Evidence, gather
+from service.engine.reliability.evidence import RANDOM, Evidence, gather
+from service.engine.reliability.gates import MethodGate, judge_gates
 from service.engine.reliability.own_pairs import close_pairs
 from service.engine.reliability.recommendation import (
     LISTED_PAIRS,
@@ -58,7 +60,10 @@ def _unit_result(
 ) -> dict[str, Any]:
     """Everything about the whole benchmark or one subtask of it."""
     evidence = gather(matrix, plan, groups, subtask, check)
-    recommendation = recommend(evidence)
+    check_first = plan.purpose == PULL_REQUEST_CHECK
+    gates = _gates(evidence, None, check) if check_first else []
+    recommendation = recommend(evidence, gates)
+    gates = gates or _gates(evidence, recommendation, check)
     sizes = sorted({size for line in evidence.lines for size in line.cells})
     answer: dict[str, Any] = {
         "data": _data(evidence),
@@ -69,14 +74,31 @@ def _unit_result(
         ],
         "differences": differences([x for x in evidence.lines if x.same_as is None], sizes, plan.truth),
         "by_target": by_target(evidence),
-        "recommendation": _recommendation(evidence, recommendation),
+        "gates": [gate.as_json() for gate in gates],
+        "recommendation": _recommendation(evidence, recommendation, gates),
     }
     if plan.group:
         answer["group"] = group_report(plan, evidence.matrix, groups, evidence.random, check)
     return answer
 
 
-def _recommendation(evidence: Evidence, found: Recommendation) -> dict[str, Any]:
+def _gates(evidence: Evidence, found: Recommendation | None, check: Check) -> list[MethodGate]:
+    """The default gate on random examples and on those recommended; on those of every method for a check.
+
+    None where the paper's protocol is asked for, or models are all the same.
+    """
+    plan = evidence.plan
+    if plan.purpose is None or not np.isfinite(evidence.resolution):
+        return []
+    lines = [evidence.random, *(line for line in evidence.lines if line.same_as is None)]
+    if found is not None:
+        lines = [line for line in lines if key_of(line) in (RANDOM, (found.method, found.source_models))]
+    known = {key_of(line): (line.spec, line.sources) for line in lines if line.spec.scored_by == "scores"}
+    sizes = [found.size] if found is not None and found.size else []
+    return judge_gates(evidence.matrix, plan, known.values(), sizes, check)
+
+
+def _recommendation(evidence: Evidence, found: Recommendation, gates: Sequence[MethodGate]) -> dict[str, Any]:
     matrix = evidence.matrix
     threshold = found.target_mdad if found.mdad is None else found.mdad
     own = close_pairs(matrix, np.arange(len(matrix.models)), threshold, most=LISTED_PAIRS)
@@ -84,7 +106,7 @@ def _recommendation(evidence: Evidence, found: Recommendation) -> dict[str, Any]
         "own_pairs": {"threshold": threshold, **own},
         "alternatives": alternatives(evidence),
         "caveats": caveats(evidence, found),
-        "sentence": sentence(evidence, found),
+        "sentence": sentence(evidence, found, gates),
     }
 
 

@@ -7,10 +7,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from service.engine.data.pairs import EQUAL
-from service.engine.planning.plan import Plan
+from service.engine.planning.plan import PULL_REQUEST_CHECK, Plan
+from service.engine.reliability.gates import RULE
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from service.engine.reliability.evidence import Evidence
+    from service.engine.reliability.gates import MethodGate
     from service.engine.reliability.recommendation import Recommendation
 
 RANDOM = {
@@ -19,8 +23,10 @@ RANDOM = {
 }
 
 
-def sentence(evidence: Evidence, found: Recommendation) -> str:
+def sentence(evidence: Evidence, found: Recommendation, gates: Sequence[MethodGate] = ()) -> str:
     """What to do, and how far it can be trusted; differences in points."""
+    if evidence.plan.purpose == PULL_REQUEST_CHECK:
+        return _check(evidence, found, gates)
     plan, chance = evidence.plan, f"{100 * evidence.plan.probability:.3g} %"
     if found.status == "not_reached":
         return _not_reached(evidence, chance)
@@ -31,6 +37,22 @@ def sentence(evidence: Evidence, found: Recommendation) -> str:
     order = f"come out in the order that {_truth(plan)} give them in {chance} of cases"
     first = f"{advice}: models {points(found.target_mdad)} or more apart {order}"
     return " ".join([f"{first}{_measured(found)}.", *_resolution(evidence, found)])
+
+
+def _check(evidence: Evidence, found: Recommendation, gates: Sequence[MethodGate]) -> str:
+    """For a pull-request check."""
+    plan = evidence.plan
+    drop, power = points(plan.drop or 0), f"{100 * RULE.power:g} %"
+    finds = f"the default gate finds a drop of {drop} in {power} of cases"
+    if not gates:
+        return f"All models have the same score, so nothing says on how many examples {finds}."
+    if found.size is None:
+        size = "all examples" if plan.max_size is None else f"more than {plan.max_size} examples"
+        return f"Use the full benchmark: only on {size} {finds}."
+    how = _chosen(plan, found.method, found.source_models)
+    said = f"Use {found.size} of {evidence.n_examples} examples {how}: {finds}, and fails one equal model in "
+    said += f"{round(2 / (1 - RULE.confidence))}."
+    return said if found.mdad is None else f"{said} They order models {points(found.mdad)} apart (MDAD)."
 
 
 def _measured(found: Recommendation) -> str:

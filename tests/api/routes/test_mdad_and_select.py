@@ -65,6 +65,30 @@ def test_a_budget_of_exactly_the_cheapest_example_pays_for_one(
     assert Worker(db, settings).result(api, "/select", body)["size"] == 1
 
 
+def test_a_check_gets_its_size_and_the_selection_says_what_it_sees(
+    api: httpx.Client, matrix: str, db: sa.Engine, settings: Settings
+) -> None:
+    worker = Worker(db, settings)
+    ask = {"matrix_id": matrix, "methods": ["random"], "purpose": "pull_request_check", "drop": 0.2}
+    found = worker.result(api, "/mdad", ask)
+    advice = found["recommendation"]
+    assert advice["size"] == found["gates"][0]["size"]
+    report = api.get(f"/jobs/{api.post('/mdad', json=ask).json()['id']}/report").text
+    assert "What can a pull-request check see?" in report
+    chosen = worker.result(api, "/select", {"matrix_id": matrix, **advice["select"]})
+    assert chosen["gate"]["size"] == advice["size"]
+    assert chosen["gate"]["smallest_detectable_drop"] == pytest.approx(0.2, abs=0.05)
+
+
+def test_a_check_must_say_what_it_is_to_find(api: httpx.Client, matrix: str) -> None:
+    said = problem(
+        api.post("/mdad", json={"matrix_id": matrix, "purpose": "pull_request_check"}), 422, "invalid-request"
+    )
+    assert said["errors"][0]["pointer"] == "/drop"
+    said = problem(api.post("/mdad", json={"matrix_id": matrix, "drop": 0.1}), 422, "invalid-request")
+    assert said["errors"][0]["pointer"] == "/drop"
+
+
 @pytest.mark.parametrize(
     ("change", "pointer", "told"),
     [

@@ -21,13 +21,13 @@ def test_the_plan_holds_for_models_it_was_not_made_with():
     drop = plan.by_size[1].rates.smallest_detectable_drop
     gaps = full[60:, None] - full[None, 60:]
     pairs = np.argwhere(np.abs(gaps - drop) < 0.01) + 60
-    for first, second in rng.permutation(np.tile(pairs, (3, 1))):
+    for first, second in rng.permutation(pairs):
         chosen = np.sort(rng.permutation(500)[:100])
         evidence = SampledEvidence(chosen, np.full(100, 0.2), 500, model, mean)
         setting = Setting("full_benchmark", evidence=evidence, baseline=scores[first].astype(float))
         both = scores[[first, second]][:, chosen].astype(float)
         found.append(compare(*both, Design.random(100, 500), RULE, setting).verdict == "fail")
-    assert np.mean(found) == pytest.approx(0.8, abs=0.08)
+    assert np.mean(found) == pytest.approx(0.8, abs=0.06)
 
 
 def test_without_models_the_disagreement_decides():

@@ -36,6 +36,7 @@ def test_defaults() -> None:
         "target_models": 10,
         "holdout": 0.0,
         "purpose": "reproduce_benchmark",
+        "drop": None,
         "truth": "same_items",
         "seed": 0,
         "missing": "error",
