@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, fields
 from typing import Literal
 
@@ -40,6 +40,7 @@ _OPTIONAL = {
     "confidence": ("confidence",),
 }
 OTHER = frozenset({"id", "name", "row"})
+_INDEX = frozenset({"unnamed: 0", "__index_level_0__"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,32 +92,52 @@ def long(names: Sequence[str], options: Options) -> LongColumns | None:
         Several columns could hold the score.
     """
     lower = {name.strip().lower(): name for name in reversed(names)}
-    models = [name for name in names if name.strip().lower() in MODEL]
-    examples = [name for name in names if name.strip().lower() in EXAMPLE]
-    examples = examples or [name for name in names if name.strip().lower() == "id"]
+    models = _among(names, MODEL)
+    examples = _among(names, EXAMPLE) or _among(names, frozenset({"id"}))
     if len(examples) != 1 or len(models) > 1 or not (models or options.model):
         return None
     model = models[0] if models else None
-    taken = {model, examples[0], *options.ignore}
+    score = _score_column(names, lower, {model, examples[0], *options.ignore}, options)
+    if score is None:
+        return None
+    roles = LongColumns(model, examples[0], score, **_optional_columns(names, lower, options))
+    _refuse_duplicates(names, roles)
+    return roles
+
+
+def _among(names: Sequence[str], known: frozenset[str]) -> list[str]:
+    return [name for name in names if name.strip().lower() in known]
+
+
+def _score_column(
+    names: Sequence[str], lower: Mapping[str, str], taken: Set[str | None], options: Options
+) -> str | None:
+    """The column of the scores, None when no column could hold them."""
     found = [name for name in (*options.metric, *(lower.get(n, "") for n in SCORE)) if name in names]
     candidates = [name for name in dict.fromkeys(found) if name not in taken]
-    if not candidates:
-        return None
     if len(candidates) > 1 and not options.metric and "pass1" not in lower:
         detail = (
             f"the columns {listed(candidates)} could all hold the score; send metric= with the name of one "
             "of them"
         )
         raise refuse(detail, "metric", [(quoted(name), "candidate") for name in candidates])
-    optional = {role: next((lower[n] for n in also if n in lower), None) for role, also in _OPTIONAL.items()}
+    return candidates[0] if candidates else None
+
+
+def _optional_columns(
+    names: Sequence[str], lower: Mapping[str, str], options: Options
+) -> dict[str, str | None]:
+    found = {role: next((lower[n] for n in also if n in lower), None) for role, also in _OPTIONAL.items()}
     if options.subtask is not None:
-        optional["subtask"] = names[named(names, options.subtask)]
-    roles = LongColumns(model, examples[0], candidates[0], **optional)
+        found["subtask"] = names[named(names, options.subtask)]
+    return found
+
+
+def _refuse_duplicates(names: Sequence[str], roles: LongColumns) -> None:
     for name in roles.used:
         if names.count(name) > 1:
             detail = f"the table has {names.count(name)} columns called {quoted(name)}; keep one"
             raise refuse(detail, "duplicate_column", [("header", quoted(name))])
-    return roles
 
 
 def wide(names: Sequence[str], options: Options) -> WideColumns:
@@ -132,16 +153,16 @@ def wide(names: Sequence[str], options: Options) -> WideColumns:
     ignored = {named(names, name) for name in options.ignore}
     subtask = None if options.subtask is None else named(names, options.subtask)
     frequency = _frequency(names, options)
-    taken = ignored | {c for c in (subtask, frequency) if c is not None}
     lower = [name.strip().lower() for name in names]
-    free = [i for i in range(len(names)) if i not in taken]
+    free = [i for i in range(len(names)) if i not in {*ignored, subtask, frequency}]
     ids, kind = _id_column(lower, free)
-    index = [i for i in free if _is_index(lower, i) and i != ids] if ids is not None else []
     row_kind = _rows(names, ids, kind, options)
     ids_certain = ids is not None
-    if ids is None and options.ids == "given" and free:
+    if ids is not None:
+        ignored |= _index_columns(lower, free) - {ids}
+    elif options.ids == "given" and free:
         ids = free[0]
-    return WideColumns(ids, ids_certain, row_kind, tuple(sorted(ignored | set(index))), subtask, frequency)
+    return WideColumns(ids, ids_certain, row_kind, tuple(sorted(ignored)), subtask, frequency)
 
 
 def _frequency(names: Sequence[str], options: Options) -> int | None:
@@ -168,19 +189,16 @@ def named(names: Sequence[str], name: str) -> int:
 
 
 def _id_column(lower: Sequence[str], free: Sequence[int]) -> tuple[int | None, str | None]:
-    models = [i for i in free if lower[i] in MODEL]
-    examples = [i for i in free if lower[i] in EXAMPLE]
-    if len(models) == 1 and not examples:
-        return models[0], "model"
-    if len(examples) == 1 and not models:
-        return examples[0], "example"
-    plain = [i for i in free if lower[i] in OTHER] or [i for i in free if _is_index(lower, i)]
+    kinds = [(i, "model" if lower[i] in MODEL else "example") for i in free if lower[i] in MODEL | EXAMPLE]
+    if len(kinds) == 1:
+        return kinds[0]
+    plain = [i for i in free if lower[i] in OTHER] or sorted(_index_columns(lower, free))
     return (plain[0], None) if len(plain) == 1 else (None, None)
 
 
-def _is_index(lower: Sequence[str], i: int) -> bool:
-    """Whether it is an index column written by pandas or R."""
-    return lower[i] in ("unnamed: 0", "__index_level_0__") or (i == 0 and lower[i] in ("", "index"))
+def _index_columns(lower: Sequence[str], free: Sequence[int]) -> set[int]:
+    """Index columns written by pandas or R."""
+    return {i for i in free if lower[i] in _INDEX or (i == 0 and lower[i] in ("", "index"))}
 
 
 def _rows(

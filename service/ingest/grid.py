@@ -203,10 +203,14 @@ def _grid(parts: dict[str, list[_Part]], columns: _Columns, context: Context) ->
     grid.confidences = np.zeros(shape, dtype=np.float32) if trusted else None
     for i, (model, ps) in enumerate(parts.items()):
         _fill(grid, i, _Row.of(model, ps, grid.examples, trusted))
-    subtasks = [name for name in columns.subtasks if name is not None]
-    if len(subtasks) == shape[1] and len(set(subtasks)) > 1:
-        grid.subtasks = subtasks
+    grid.subtasks = _subtasks(columns)
     return grid
+
+
+def _subtasks(columns: _Columns) -> list[str] | None:
+    """The subtask of each example, if all have one and not all the same."""
+    names = [name for name in columns.subtasks if name is not None]
+    return names if len(names) == len(columns.index) and len(set(names)) > 1 else None
 
 
 def _trusted(parts: Sequence[_Part], context: Context) -> bool:

@@ -100,25 +100,32 @@ def check_content(
     at = columns.tolist()
     if block.hashes is not None and context.options.unmatched == "refuse":
         pairs = zip(at, block.hashes, strict=True)
-        other = [i for i, (c, h) in enumerate(pairs) if h and hashes[c] not in (None, h)]
-        if other:
-            detail = (
-                f"{block.source}: {len(other)} of the {len(at)} examples of model {quoted(block.model)} "
-                "differ in content from the same ids in other logs "
-                f"({listed([block.names[i] for i in other], 3)}); it ran another version of the benchmark: "
-                "leave it out"
-            )
-            raise refuse(
-                detail, "other_content", [(block.place(i), quoted(block.names[i])) for i in other[:20]]
-            )
+        _refuse_other_content(
+            block, [i for i, (c, h) in enumerate(pairs) if h and hashes[c] not in (None, h)]
+        )
     if block.subtasks is not None and not isinstance(block.subtasks, str):
-        for i, (c, name) in enumerate(zip(at, block.subtasks, strict=True)):
-            if subtasks[c] != name:
-                detail = (
-                    f"{block.place(i)}: example {quoted(block.names[i])} has the subtask {quoted(name)} "
-                    f"here and {quoted(subtasks[c] or '')} in another log; give each example one subtask"
-                )
-                raise refuse(detail, "subtasks", [(block.place(i), quoted(name))])
+        _check_subtasks(block, at, block.subtasks, subtasks)
+
+
+def _refuse_other_content(block: Block, other: list[int]) -> None:
+    if not other:
+        return
+    detail = (
+        f"{block.source}: {len(other)} of the {len(block.names)} examples of model {quoted(block.model)} "
+        f"differ in content from the same ids in other logs ({listed([block.names[i] for i in other], 3)}); "
+        "it ran another version of the benchmark: leave it out"
+    )
+    raise refuse(detail, "other_content", [(block.place(i), quoted(block.names[i])) for i in other[:20]])
+
+
+def _check_subtasks(block: Block, at: list[int], given: Sequence[str], known: Sequence[str | None]) -> None:
+    for i, (column, name) in enumerate(zip(at, given, strict=True)):
+        if known[column] != name:
+            detail = (
+                f"{block.place(i)}: example {quoted(block.names[i])} has the subtask {quoted(name)} "
+                f"here and {quoted(known[column] or '')} in another log; give each example one subtask"
+            )
+            raise refuse(detail, "subtasks", [(block.place(i), quoted(name))])
 
 
 def check_versions(grid: Grid, known: NDArray[np.bool_], context: Context) -> None:

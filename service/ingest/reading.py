@@ -7,12 +7,13 @@ from typing import BinaryIO
 
 import numpy as np
 
-from service.ingest import registry
+from service.ingest import choose_format
 from service.ingest.context import Context
 from service.ingest.grid import assemble
 from service.ingest.options import Limits, Options
 from service.ingest.records import Block, blocks_of
 from service.ingest.refusals import listed, quoted, refuse
+from service.ingest.registry import UploadFormat
 from service.ingest.source import File, unpacked
 from service.ingest.to_matrix import finish
 from service.ingest.upload import Grid, Upload
@@ -39,14 +40,14 @@ def read_files(uploads: Sequence[tuple[str, BinaryIO]], *, options: Options, lim
     """Read several files sent together as one matrix; see `read`."""
     with unpacked(uploads, limits) as files:
         context = Context(options, limits, {file.name: file for file in files})
-        form, chosen = registry.choose(context)
+        form, chosen = choose_format.choose(context)
         grid = _grid(form, chosen, context)
     if options.model is not None:
         _name(grid, options.model)
     return finish(grid, form.name, options, limits)
 
 
-def _grid(form: registry.UploadFormat, files: Sequence[File], context: Context) -> Grid:
+def _grid(form: UploadFormat, files: Sequence[File], context: Context) -> Grid:
     if len(files) == 1:
         found = form.read(files[0], context)
         if isinstance(found, Grid):
@@ -56,7 +57,7 @@ def _grid(form: registry.UploadFormat, files: Sequence[File], context: Context) 
     return assemble(_blocks(form, files, context), form.name, context)
 
 
-def _blocks(form: registry.UploadFormat, files: Sequence[File], context: Context) -> Iterator[Block]:
+def _blocks(form: UploadFormat, files: Sequence[File], context: Context) -> Iterator[Block]:
     for file in files:
         found = form.read(file, context)
         if isinstance(found, Grid):

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import posixpath
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from service.core.errors import FieldError, InvalidRequest, UnsupportedMedia
 from service.ingest.context import Context
 from service.ingest.detect_format import Head
 from service.ingest.readers import (
@@ -32,7 +30,6 @@ from service.ingest.readers import (
     terminal_bench,
 )
 from service.ingest.records import Block
-from service.ingest.refusals import listed, refuse
 from service.ingest.source import File
 from service.ingest.upload import Grid
 
@@ -41,11 +38,21 @@ Reader = Callable[[File, Context], Grid | Iterable[Block]]
 
 @dataclass(frozen=True, slots=True)
 class UploadFormat:
-    """One format: its name in `format=`, how to recognise it, and its reader."""
+    """One format: its name in `format=`, how to recognise it, and its reader.
+
+    Attributes
+    ----------
+    container : bool
+        A general format: if there are logs of a tool too, such files are its other output.
+    is_prose : str → bool, optional
+        Whether a file of this name is a text beside the data (README.txt) if there are others.
+    """
 
     name: str
     matches: Callable[[Head], bool]
     read: Reader
+    container: bool = False
+    is_prose: Callable[[str], bool] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,18 +81,15 @@ FORMATS: tuple[UploadFormat, ...] = (
     UploadFormat("alpaca_eval", alpaca_eval.matches, alpaca_eval.read),
     UploadFormat("terminal_bench", terminal_bench.matches, terminal_bench.read),
     UploadFormat("bfcl", bfcl.matches, bfcl.read),
-    UploadFormat("py_irt", json_lines.matches_py_irt, json_lines.read_py_irt),
-    UploadFormat("npz", npz.matches, npz.read),
-    UploadFormat("npy", npy.matches, npy.read),
-    UploadFormat("parquet", parquet.matches, parquet.read),
-    UploadFormat("jsonl", json_lines.matches, json_lines.read),
-    UploadFormat("json", json_document.matches, json_document.read),
-    UploadFormat("csv", csv_table.matches, csv_table.read),
+    UploadFormat("py_irt", json_lines.matches_py_irt, json_lines.read_py_irt, container=True),
+    UploadFormat("npz", npz.matches, npz.read, container=True),
+    UploadFormat("npy", npy.matches, npy.read, container=True),
+    UploadFormat("parquet", parquet.matches, parquet.read, container=True),
+    UploadFormat("jsonl", json_lines.matches, json_lines.read, container=True),
+    UploadFormat("json", json_document.matches, json_document.read, container=True),
+    UploadFormat("csv", csv_table.matches, csv_table.read, container=True, is_prose=csv_table.is_prose),
 )
 """In order of recognition: formats of a tool come before general containers."""
-
-CONTAINERS = frozenset({"py_irt", "npz", "npy", "parquet", "jsonl", "json", "csv"})
-"""General formats: if there are logs of a tool too, such files are its other output."""
 
 EXCLUDED_FILES: tuple[ExcludedFile, ...] = (
     ExcludedFile(
@@ -115,86 +119,3 @@ EXCLUDED_FILES: tuple[ExcludedFile, ...] = (
     ExcludedFile(_is_schema, "is a JSON schema; send the data it describes"),
 )
 NAMES = tuple(f.name for f in FORMATS)
-
-
-def choose(context: Context) -> tuple[UploadFormat, list[File]]:
-    """The format of an upload and the files in it that hold answers.
-
-    Raises
-    ------
-    InvalidRequest
-        `options.format` names no format.
-    UnsupportedMedia
-        No file has a signature this service knows.
-    InvalidUpload
-        The files have several formats, or no file holds answers.
-    """
-    heads = [(file, Head.of(file)) for file in context.files.values() if not _is_junk(file.name)]
-    if context.options.format is not None:
-        form = _by_name(context.options.format)
-        fitting = [file for file, head in heads if form.matches(head)]
-        return form, fitting or [file for file, _ in heads]
-    found: dict[str, list[File]] = {}
-    unknown: list[File] = []
-    reasons: list[str] = []
-    for file, head in heads:
-        excluded = next((a for a in EXCLUDED_FILES if a.matches(head)), None)
-        name = next((f.name for f in FORMATS if f.matches(head)), None)
-        if excluded is not None:
-            reasons.append(f"{file.name} {excluded.reason}")
-        elif name is not None:
-            found.setdefault(name, []).append(file)
-        else:
-            unknown.append(file)
-    return _the_one_format(found, unknown, reasons, context)
-
-
-def _the_one_format(
-    found: dict[str, list[File]], unknown: Sequence[File], reasons: Sequence[str], context: Context
-) -> tuple[UploadFormat, list[File]]:
-    if not found and reasons:
-        raise refuse(reasons[0], "no_answers", [("", reason) for reason in reasons[:20]])
-    if not found:
-        names = listed([file.name for file in unknown])
-        detail = (
-            f"{names}: the format is not one that this service reads ({', '.join(NAMES)}); convert the "
-            "file, or send format= with one of them"
-        )
-        raise UnsupportedMedia(
-            detail, [FieldError(file.name, "unknown_format", "not recognised") for file in unknown[:20]]
-        )
-    tools = {name: files for name, files in found.items() if name not in CONTAINERS}
-    if tools and len(found) > 1:
-        unknown = [*unknown, *(file for name in found for file in found[name] if name in CONTAINERS)]
-        found = tools
-    elif len(found) > 1 and "csv" in found:
-        prose = [file for file in found["csv"] if csv_table.is_prose(file.name)]
-        found["csv"] = [file for file in found["csv"] if file not in prose]
-        unknown = [*unknown, *prose]
-        found = {name: files for name, files in found.items() if files}
-    if len(found) > 1:
-        kinds = "; ".join(f"{name}: {listed([f.name for f in files], 2)}" for name, files in found.items())
-        raise refuse(
-            f"the files have several formats ({kinds}); send files of one format, or send format= with the "
-            "one to use",
-            "mixed",
-        )
-    if unknown:
-        context.warn(
-            f"ignored because the format is not recognised: {listed([file.name for file in unknown])}"
-        )
-    ((name, files),) = found.items()
-    return _by_name(name), files
-
-
-def _by_name(name: str) -> UploadFormat:
-    for form in FORMATS:
-        if form.name == name:
-            return form
-    detail = f"there is no format {name!r}; the formats are {', '.join(NAMES)}"
-    raise InvalidRequest(detail, [FieldError("/format", "unknown_format", detail)])
-
-
-def _is_junk(name: str) -> bool:
-    """Whether it is a file that operating systems add to archives."""
-    return posixpath.basename(name).startswith(".") or "__MACOSX/" in name

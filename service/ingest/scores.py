@@ -58,7 +58,7 @@ def from_numbers(
     Parameters
     ----------
     values : ndarray, shape (M, N)
-    gone : ndarray of bool, shape (M, N), optional
+    missing : ndarray of bool, shape (M, N), optional
         Cells without a value; `values` is ignored there.
 
     Raises
@@ -71,16 +71,21 @@ def from_numbers(
         texts = [str(int(w)) if math.isfinite(w) and w == int(w) else repr(w) for w in words.tolist()]
         return from_words(texts, codes.reshape(values.shape), missing, options, where)
     scores = _scaled(values, options.scale)
-    if scores.size and not (scores.min() >= 0 and scores.max() <= 1):
-        bad = ~((scores >= 0) & (scores <= 1))
-        if missing is not None:
-            bad &= ~missing
-        if bad.any():
-            raise _outside(values, bad, missing, options.scale, where)
+    bad = _bad_cells(scores, missing)
+    if bad is not None and bad.any():
+        raise _outside(values, bad, missing, options.scale, where)
     states = (
         None if missing is None or not missing.any() else np.where(missing, UNSCORED, SCORED).astype(np.uint8)
     )
     return Cells(scores, states)
+
+
+def _bad_cells(scores: Scores, missing: NDArray[np.bool_] | None) -> NDArray[np.bool_] | None:
+    """Cells whose score is not in [0, 1]; None, without an array of them, where all are."""
+    if not scores.size or (scores.min() >= 0 and scores.max() <= 1):
+        return None
+    bad = ~((scores >= 0) & (scores <= 1))
+    return bad if missing is None else bad & ~missing
 
 
 def from_words(

@@ -37,13 +37,10 @@ def finish(grid: Grid, form: str, options: Options, limits: Limits) -> Upload:
     """
     _check_size(grid, limits)
     missing = None if grid.states is None or not grid.states.any() else grid.states != SCORED
-    if missing is not None and options.missing == "reject":
-        raise _refuse_missing(grid, missing)
     warnings = [*grid.warnings, *_choices(missing, options)]
     zero_filled = options.missing == "zero"
-    if missing is not None and zero_filled:
-        grid.values = grid.values.copy()
-        grid.values[missing] = 0
+    if missing is not None:
+        _treat_missing(grid, missing, options)
     matrix = Matrix.build(
         grid.models,
         grid.examples,
@@ -68,6 +65,14 @@ def finish(grid: Grid, form: str, options: Options, limits: Limits) -> Upload:
         native=None if grid.native is None else _ordered(grid.native, columns),
         hashes=None if grid.hashes is None else tuple(grid.hashes[j] for j in columns),
     )
+
+
+def _treat_missing(grid: Grid, missing: NDArray[np.bool_], options: Options) -> None:
+    if options.missing == "reject":
+        raise _refuse_missing(grid, missing)
+    if options.missing == "zero":
+        grid.values = grid.values.copy()
+        grid.values[missing] = 0
 
 
 def _choices(missing: NDArray[np.bool_] | None, options: Options) -> list[str]:

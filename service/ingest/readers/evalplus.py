@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from service.ingest import documents, metric_choice, names
 from service.ingest.answers import Answers
@@ -16,6 +16,9 @@ from service.ingest.source import File
 
 _SUFFIXES = ("_eval_results.json", ".eval_results.json", "-eval_results.json")
 _GOOD = "pass"
+
+Verdicts = tuple[bool, bool | None]
+"""Whether a solution passed the base tests, and the extra tests; None where those did not run."""
 
 
 def matches(head: Head) -> bool:
@@ -53,14 +56,7 @@ def read(file: File, context: Context) -> Iterator[Block]:
         "metric",
         file.name,
     )
-    answers = Answers()
-    for row, (task, pairs) in enumerate(verdicts.items(), start=1):
-        for repeat, (base, plus) in enumerate(pairs):
-            right = base and (plus is not False or metric == "base")
-            answers.add(task, float(right), row, repeat=repeat)
-            answers.native.append(task)
-            if isinstance(document.get("hash"), str):
-                answers.hashes.append(f"{task} of {document['hash']}")
+    answers = _answers(verdicts, metric, document.get("hash"))
     if not len(answers):
         raise refuse(
             f"{file.name} holds no verdicts; send the *_eval_results.json of a finished run", "no_rows"
@@ -71,7 +67,19 @@ def read(file: File, context: Context) -> Iterator[Block]:
     yield block
 
 
-def _verdicts(task: str, value: object, file: File) -> list[tuple[bool, bool | None]]:
+def _answers(verdicts: Mapping[str, list[Verdicts]], metric: str, version: object) -> Answers:
+    answers = Answers()
+    for row, (task, pairs) in enumerate(verdicts.items(), start=1):
+        for repeat, (base, plus) in enumerate(pairs):
+            right = base and (plus is not False or metric == "base")
+            answers.add(task, float(right), row, repeat=repeat)
+            answers.native.append(task)
+            if isinstance(version, str):
+                answers.hashes.append(f"{task} of {version}")
+    return answers
+
+
+def _verdicts(task: str, value: object, file: File) -> list[Verdicts]:
     """Whether each solution passed the base and the extra tests; None where the extra tests did not run."""
     if isinstance(value, dict) and "base" in value:
         base, plus = sequence(value["base"]), sequence(value.get("plus"))
@@ -85,7 +93,7 @@ def _verdicts(task: str, value: object, file: File) -> list[tuple[bool, bool | N
     raise refuse(detail, "record", [(task, "unknown layout")])
 
 
-def _of(item: Record) -> tuple[bool, bool | None]:
+def _of(item: Record) -> Verdicts:
     base = item.get("base_status", item.get("status"))
     plus = item.get("plus_status")
     return base == _GOOD, None if plus is None else plus == _GOOD

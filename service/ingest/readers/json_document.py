@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 import pyarrow as pa
 
@@ -38,17 +38,22 @@ def read(file: File, context: Context) -> Grid | Iterable[Block]:
     document = strict_json.loads(data, file.name)
     if json_matrix.matches(document):
         return json_matrix.from_object(document, context.options, context.limits)
-    if isinstance(document, list) and document and all(isinstance(item, dict) for item in document):
+    if isinstance(document, list) and _all_objects(document):
         return _records(document, file.name, context)
-    if isinstance(document, dict) and columns.long(list(document), context.options) is not None:
-        return _records([document], file.name, context)
-    if isinstance(document, dict) and document and all(isinstance(v, dict) for v in document.values()):
-        return _nested(document, context)
+    if isinstance(document, dict):
+        if columns.long(list(document), context.options) is not None:
+            return _records([document], file.name, context)
+        if _all_objects(document.values()):
+            return _nested(document, context)
     detail = (
         f"{file.name} is JSON, but neither a matrix (models, examples, scores), nor a list of records, nor "
         "scores nested by model or example; send one of these"
     )
     raise refuse(detail, "json_shape", [(file.name, f"begins with {listed(sorted(Head(file, data).keys))}")])
+
+
+def _all_objects(items: Collection[object]) -> bool:
+    return bool(items) and all(isinstance(item, dict) for item in items)
 
 
 def _records(records: list[Record], name: str, context: Context) -> Grid | Iterable[Block]:

@@ -107,10 +107,19 @@ def _cells(rows: list[list[Any]], options: Options, where: scores.Where) -> scor
     if kinds <= {int, float}:
         return scores.from_numbers(_array(rows), None, options, where)
     if kinds <= {int, float, type(None)}:
-        missing = np.array([[cell is None for cell in row] for row in rows], dtype=bool)
-        return scores.from_numbers(
-            _array([[0 if c is None else c for c in row] for row in rows]), missing, options, where
-        )
+        return _nullable_cells(rows, options, where)
+    return _text_cells(rows, options, where)
+
+
+def _nullable_cells(rows: list[list[Any]], options: Options, where: scores.Where) -> scores.Cells:
+    """Cells that are numbers or null."""
+    missing = np.array([[cell is None for cell in row] for row in rows], dtype=bool)
+    filled = [[0 if cell is None else cell for cell in row] for row in rows]
+    return scores.from_numbers(_array(filled), missing, options, where)
+
+
+def _text_cells(rows: list[list[Any]], options: Options, where: scores.Where) -> scores.Cells:
+    """Cells of several types, each as its text."""
     texts = [[_text(cell) for cell in row] for row in rows]
     words = sorted({text for row in texts for text in row})
     index = {word: k for k, word in enumerate(words)}

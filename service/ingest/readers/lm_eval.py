@@ -60,9 +60,7 @@ def read(file: File, context: Context) -> Iterator[Block]:
     filters: dict[str, _Filter] = {}
     seen: dict[object, int] = {}
     for row, record in _records(file, context):
-        doc_id, name = record.get("doc_id"), record.get("filter")
-        if not isinstance(doc_id, int | str) or not isinstance(name, str | None):
-            raise _no_record(file, row, "no doc_id" if name is None else "no doc_id or filter")
+        doc_id, name = _identity(record, file, row)
         if name is None:
             turn = seen.get(doc_id, 0)
             seen[doc_id] = turn + 1
@@ -76,15 +74,29 @@ def read(file: File, context: Context) -> Iterator[Block]:
             )
     if not filters:
         raise refuse(f"{file.name} holds no records; send a log with samples", "no_rows")
+    chosen = _chosen(list(filters), _label(file, run), context)
+    yield _block(filters[chosen], chosen, run, file, context)
+
+
+def _identity(record: Record, file: File, row: int) -> tuple[int | str, str | None]:
+    """A record's document and filter."""
+    doc_id, name = record.get("doc_id"), record.get("filter")
+    if not isinstance(doc_id, int | str) or not isinstance(name, str | None):
+        raise _no_record(file, row, "no doc_id" if name is None else "no doc_id or filter")
+    return doc_id, name
+
+
+def _chosen(filters: list[str], label: str, context: Context) -> str:
+    """The filter to read: the caller's, or the only one."""
+    wanted = context.options.filter
     unnamed = any(name.startswith("#") for name in filters)
-    chosen = metric_choice.choose_one(
-        list(filters),
-        (*context.options.filter, "none", "#1") if len(filters) == 1 else context.options.filter,
+    return metric_choice.choose_one(
+        filters,
+        (*wanted, "none", "#1") if len(filters) == 1 else wanted,
         "filter",
-        _label(file, run),
+        label,
         _BLOCKS if unnamed else "",
     )
-    yield _block(filters[chosen], chosen, run, file, context)
 
 
 def _block(found: _Filter, chosen: str, run: Run, file: File, context: Context) -> Block:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 from service.ingest import documents, metric_choice, names
 from service.ingest.answers import ERRORED, Answers, is_scalar, number
@@ -30,39 +31,53 @@ def read(file: File, context: Context) -> Iterator[Block]:
     InvalidUpload
         The caller must choose the metric, or a sample was matched more than once.
     """
-    spec: Record = {}
-    scored: dict[str, list[tuple[str, float, int]]] = {}
-    seen: dict[str, tuple[int, bool]] = {}
-    report: Record = {}
+    run = _Run()
     for row, record in documents.records(file, context.limits):
-        spec = mapping(record.get("spec")) or spec
-        report = mapping(record.get("final_report")) or report
-        sample = record.get("sample_id")
-        if isinstance(sample, str) and sample:
-            errored = record.get("type") == "error" or seen.get(sample, (0, False))[1]
-            seen[sample] = row, errored
-            for metric, value in _scores(record):
-                scored.setdefault(metric, []).append((sample, number(value, context.options), row))
-    if not spec:
-        raise refuse(
-            f"{file.name} has no spec on its first line; send the log that oaieval wrote; send the log that "
-            "oaieval wrote; send the log that "
-            "oaieval wrote",
-            "no_spec",
-        )
-    task = str(spec.get("eval_name") or "eval")
+        run.add(record, row, context)
+    if not run.spec:
+        raise refuse(f"{file.name} has no spec on its first line; send the log that oaieval wrote", "no_spec")
+    task = str(run.spec.get("eval_name") or "eval")
     context.tasks.append(task)
     metric = metric_choice.choose_one(
-        list(scored), context.options.metric, "metric", f"{file.name} ({quoted(task)})"
+        list(run.scored), context.options.metric, "metric", f"{file.name} ({quoted(task)})"
     )
-    answers = _answers(scored[metric], seen, task)
-    functions = [name for name in sequence(spec.get("completion_fns")) if isinstance(name, str)]
+    answers = _answers(run.scored[metric], run.seen, task)
+    functions = [name for name in sequence(run.spec.get("completion_fns")) if isinstance(name, str)]
     block = answers.block(names.model(file, context, "+".join(functions)), file.name, task=task, unit="line")
-    reported = report.get("accuracy" if metric == _MATCH else metric)
+    reported = run.report.get("accuracy" if metric == _MATCH else metric)
     block.reported = float(reported) if isinstance(reported, int | float) else None
-    if not report:
+    if not run.report:
         context.warn(f"{file.name} has no final report; the run may have crashed")
     yield block
+
+
+@dataclass(slots=True)
+class _Run:
+    """What the events of one run say.
+
+    Attributes
+    ----------
+    scored : dict
+        The scored samples of each metric: sample, value and line.
+    seen : dict
+        Of each sample, the last line that names it and whether any of them is an error.
+    """
+
+    spec: Record = field(default_factory=dict)
+    report: Record = field(default_factory=dict)
+    scored: dict[str, list[tuple[str, float, int]]] = field(default_factory=dict)
+    seen: dict[str, tuple[int, bool]] = field(default_factory=dict)
+
+    def add(self, record: Record, row: int, context: Context) -> None:
+        """Add one event."""
+        self.spec = mapping(record.get("spec")) or self.spec
+        self.report = mapping(record.get("final_report")) or self.report
+        sample = record.get("sample_id")
+        if not isinstance(sample, str) or not sample:
+            return
+        self.seen[sample] = row, record.get("type") == "error" or self.seen.get(sample, (0, False))[1]
+        for metric, value in _scores(record):
+            self.scored.setdefault(metric, []).append((sample, number(value, context.options), row))
 
 
 def _scores(record: Record) -> Iterator[tuple[str, object]]:

@@ -23,6 +23,8 @@ from service.ingest.upload import Grid
 
 _BATCH = 1_000
 _EMBEDDINGS = ("embedding", "embeddings")
+
+Vectors = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 _WORDS = pa.dictionary(pa.int32(), pa.string())
 
 
@@ -108,11 +110,7 @@ def rows(parquet: pq.ParquetFile, file: File, names: Sequence[str]) -> Iterator[
 
 
 def _wide(table: pa.Table, file: File, context: Context) -> Grid:
-    vectors = next(
-        (n for n in _EMBEDDINGS if n in table.column_names and _is_list(table.schema.field(n).type)), None
-    )
-    embeddings = None if vectors is None else _vectors(table.column(vectors))
-    table = table if vectors is None else table.drop_columns([vectors])
+    table, embeddings = _without_embeddings(table)
     names = table.column_names
     roles = columns.wide(names, context.options)
     if len(names) * table.num_rows > 2 * context.limits.cells:
@@ -127,6 +125,14 @@ def _wide(table: pa.Table, file: File, context: Context) -> Grid:
     if embeddings is not None:
         grid.embeddings = arrays.embeddings(embeddings, len(grid.examples))
     return grid
+
+
+def _without_embeddings(table: pa.Table) -> tuple[pa.Table, Vectors | None]:
+    """The other columns, and the embeddings if a column holds them."""
+    for name in _EMBEDDINGS:
+        if name in table.column_names and _is_list(table.schema.field(name).type):
+            return table.drop_columns([name]), _vectors(table.column(name))
+    return table, None
 
 
 def _kind(types: Collection[pa.DataType]) -> pa.DataType:
@@ -196,7 +202,7 @@ def _is_list(kind: pa.DataType) -> bool:
     return isinstance(kind, pa.ListType | pa.LargeListType | pa.FixedSizeListType)
 
 
-def _vectors(column: pa.ChunkedArray) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+def _vectors(column: pa.ChunkedArray) -> Vectors:
     rows = column.to_pylist()
     if len({None if row is None else len(row) for row in rows}) != 1 or rows[0] is None:
         raise refuse(

@@ -61,12 +61,7 @@ def read(file: File, context: Context) -> Iterator[Block]:
     if not rows:
         raise refuse(f"{file.name} holds no results; send the file that -o out.json wrote", "no_rows")
     prompts = {row.prompt for row in rows}
-    differ = any(row.values.get("score") not in (None, float(bool(row.values.get("pass")))) for row in rows)
-    candidates = list(dict.fromkeys(key for row in rows for key in row.values))
-    if not differ:
-        candidates.remove("score")
-    wanted = context.options.metric or (() if differ else ("pass",))
-    metric = metric_choice.choose_one(candidates, wanted, "metric", file.name)
+    metric = _metric(rows, file, context)
     found: dict[str, Answers] = {}
     for row in rows:
         model = row.provider if len(prompts) == 1 else f"{row.provider} | {row.prompt}"
@@ -75,6 +70,16 @@ def read(file: File, context: Context) -> Iterator[Block]:
         found.setdefault(model, Answers()).add(row.test, value, row.row, state=row.state, repeat=repeat)
     for model, answers in found.items():
         yield answers.block(model, file.name, unit="result")
+
+
+def _metric(rows: list[_Row], file: File, context: Context) -> str:
+    """The caller's metric, or `pass` where the score says the same."""
+    differ = any(row.values.get("score") not in (None, float(bool(row.values.get("pass")))) for row in rows)
+    candidates = list(dict.fromkeys(key for row in rows for key in row.values))
+    if not differ:
+        candidates.remove("score")
+    wanted = context.options.metric or (() if differ else ("pass",))
+    return metric_choice.choose_one(candidates, wanted, "metric", file.name)
 
 
 def _results(file: File, context: Context) -> Iterator[tuple[int, object]]:
