@@ -26,9 +26,11 @@ from service.engine.comparison.sequential import (
     Looks,
     Mode,
     Question,
+    learn,
     look,
     plan_looks,
     prepare,
+    put_in_order,
 )
 
 BATCH, PAIRS, DRAWS = 25, 50, 4
@@ -141,10 +143,11 @@ def run(
     for _ in range(draws):
         sources, candidates = split(full, rng, better=case.better)
         sources = sources[: case.sources]
+        learnt = learn(scores[sources], np.zeros(total, dtype=np.int32))
         for baseline, candidate in apart(
             full, candidates if case.better else sources, candidates, case.drop, rng
         )[:pairs]:
-            known = Known(scores[sources], None, scores[baseline], None, np.zeros(total, dtype=np.int32))
+            known = Known(learnt, scores[baseline])
             found.append(
                 _session(
                     known,
@@ -176,7 +179,7 @@ def _session(
     known: Known, candidate: Scores, budget: int, case: Case, seed: int, truth: float, batch: int
 ) -> tuple[str, int, float, bool]:
     """Decision, examples, truth, and whether every interval held it."""
-    prepared = prepare(known, budget, seed, case.mode)
+    prepared = prepare(known, put_in_order(known, budget, seed, case.mode), case.mode)
     plan = plan_looks(budget, batch, len(candidate), case.rule.confidence, case.looks)
     answers, covered = candidate[prepared.order], True
     for number, size in enumerate(plan.sizes):

@@ -90,6 +90,7 @@ def plan_looks(budget: int, batch: int, total: int, confidence: float, looks: Lo
     confidence : float
         With which all looks' intervals hold together.
     looks : "planned" or "any"
+        Of `any` these are but some of the looks there may be (`any_look`).
     """
     step = batch * math.ceil(budget / batch / MOST)
     first = min(math.ceil(min(FIRST, budget) / step) * step, budget)
@@ -110,6 +111,13 @@ def plan_looks(budget: int, batch: int, total: int, confidence: float, looks: Lo
         spent=(*spent.tolist(), *(error for _ in ends)),
         total=total,
     )
+
+
+def any_look(size: int, budget: int, total: int, confidence: float) -> LookPlan:
+    """The look at this size, its number 0, where looks are not planned."""
+    error, sizes = 1 - confidence, (size,) if size == budget else (size, budget)
+    critical = tuple(0.0 if n == total else mixture(n, budget, total, error) for n in sizes)
+    return LookPlan(sizes, critical, (error,) * len(sizes), total)
 
 
 def _shares(sizes: NDArray[np.int64], budget: int, total: int) -> NDArray[np.float64]:

@@ -33,27 +33,67 @@ _WORTHWHILE = 0.08
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Known:
-    """What is known before the first answer.
+class Sources:
+    """What the source models say, learnt once for all sessions on a benchmark.
 
     Attributes
     ----------
-    sources : ndarray, shape (S, N)
-        Scores of the source models; S may be 0.
-    observed : ndarray of bool, shape (S, N), optional
-        False where a source's score is missing.
+    scores : ndarray, shape (S, N)
+        S may be 0.
+    strata : ndarray of int32, shape (N,)
+        Subtask of each example.
+    model : AbilityModel, optional
+        None without source models.
+    mean : ndarray of float64, shape (N,), optional
+        Mean of their scores.
+    """
+
+    scores: NDArray[np.uint8] | Floats
+    strata: NDArray[np.int32]
+    model: AbilityModel | None
+    mean: Floats | None
+
+    @property
+    def cells(self) -> int:
+        """What it weighs in memory, in numbers."""
+        return int(self.scores.size) // 8 + (0 if self.model is None else self.model.cells)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Known:
+    """What a session knows before the first answer.
+
+    Attributes
+    ----------
+    sources : Sources
     baseline : ndarray of float64, shape (N,), optional
     clusters : ndarray of int64, shape (N,), optional
         Examples that stand or fall together.
-    strata : ndarray of int, shape (N,)
-        Subtask of each example.
     """
 
-    sources: NDArray[np.uint8] | Floats
-    observed: NDArray[np.bool_] | None
-    baseline: Floats | None
-    clusters: NDArray[np.int64] | None
-    strata: NDArray[np.int32]
+    sources: Sources
+    baseline: Floats | None = None
+    clusters: NDArray[np.int64] | None = None
+
+    @property
+    def examples(self) -> int:
+        """N."""
+        return len(self.sources.strata)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Order:
+    """The order in which examples are asked.
+
+    Attributes
+    ----------
+    examples : ndarray of int64, shape (budget,)
+    sizes : ndarray of float64, shape (N,), optional
+        Relative probabilities to be asked; None where they are equal or the order is designed.
+    """
+
+    examples: NDArray[np.int64]
+    sizes: Floats | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,90 +102,99 @@ class Prepared:
 
     Attributes
     ----------
+    known : Known
     order : ndarray of int64, shape (budget,)
-        The examples, in the order in which they are asked.
     sizes : ndarray of float64, shape (N,), optional
-        Relative probabilities to be asked; None where they are equal.
-    model : AbilityModel, optional
-    source : Source, optional
-        Only where the order is designed.
+        As of `Order`.
+    designed : Sources, optional
+        With the baseline among them, where the order is designed.
     """
 
     known: Known
     order: NDArray[np.int64]
     sizes: Floats | None
-    model: AbilityModel | None
-    source: Source | None
-    source_mean: Floats | None
+    designed: Sources | None = None
 
     @property
     def examples(self) -> int:
         """N."""
-        return len(self.known.strata)
-
-    @property
-    def cells(self) -> int:
-        """What it weighs in memory, in numbers."""
-        kept = 0 if self.model is None else self.model.cells
-        return kept + 4 * self.examples + (0 if self.source is None else int(self.source.scores.size))
+        return self.known.examples
 
     def evidence(self, size: int) -> Evidence:
         """What full scores are estimated from when the first `size` examples are answered."""
-        chosen = self.order[:size]
-        if self.source is not None and self.model is not None:
-            return DesignedEvidence(AbilityEstimator(self.model, chosen), self.source)
+        chosen, sources = self.order[:size], self.known.sources
+        if self.designed is not None and self.designed.model is not None:
+            joined = Source(self.designed.scores, self.designed.strata)
+            return DesignedEvidence(AbilityEstimator(self.designed.model, chosen), joined)
         if self.sizes is None:
             inclusion = np.full(size, size / self.examples)
         else:
             inclusion = proportional(self.sizes, size)[chosen]
-        return SampledEvidence(chosen, inclusion, self.examples, self.model, self.source_mean)
+        return SampledEvidence(chosen, inclusion, self.examples, sources.model, sources.mean)
 
 
-def prepare(known: Known, budget: int, seed: int, mode: Mode = "random") -> Prepared:
-    """Fit what the source models say, and put the examples in order.
+def learn(
+    scores: NDArray[np.uint8] | Floats, strata: NDArray[np.int32], observed: NDArray[np.bool_] | None = None
+) -> Sources:
+    """Fit what the source models say.
+
+    Parameters
+    ----------
+    scores : ndarray, shape (S, N)
+    strata : ndarray of int32, shape (N,)
+    observed : ndarray of bool, shape (S, N), optional
+        False where a score is missing.
+    """
+    if not len(scores):
+        return Sources(scores, strata, None, None)
+    return Sources(
+        scores, strata, fit_ability_model(Source(scores, strata), observed), _mean(scores, observed)
+    )
+
+
+def put_in_order(known: Known, budget: int, seed: int, mode: Mode = "random") -> Order:
+    """The first `budget` examples to ask.
 
     Parameters
     ----------
     known : Known
     budget : int
-        Examples asked at most, 1 … N.
+        1 … N.
     seed : int
-        Of the order.
     mode : "random" or "designed"
-        `designed` needs a baseline and two source models with all scores.
+        `designed` needs two source models, the baseline counted.
     """
     rng = np.random.default_rng(seed)
     if mode == "designed":
-        return _designed(known, budget, rng)
-    count, total = known.sources.shape
-    model = mean = None
-    if count:
-        model = fit_ability_model(Source(known.sources, known.strata), known.observed)
-        mean = _mean(known)
-    sizes = None
+        joined = _joined(known)
+        design = OptimalDesign().fit(Source(joined.scores, joined.strata), rng)
+        return Order(design.order(budget))
+    model, sizes = known.sources.model, None
     if model is not None and model.models >= LEAST_MODELS:
         sizes = _sizes(model, known.baseline)
-    keys = rng.random(total) if sizes is None else rng.random(total) / sizes
-    order = np.argsort(keys, kind="stable")[:budget].astype(np.int64)
-    return Prepared(known, order, sizes, model, None, mean)
+    keys = rng.random(known.examples) if sizes is None else rng.random(known.examples) / sizes
+    return Order(np.argsort(keys, kind="stable")[:budget].astype(np.int64), sizes)
 
 
-def _designed(known: Known, budget: int, rng: np.random.Generator) -> Prepared:
-    rows = known.sources
-    if known.baseline is not None and not (rows == known.baseline).all(axis=1).any():
-        kind = rows.dtype if np.isin(known.baseline, (0, 1)).all() else np.dtype(np.float64)
-        rows = np.vstack((rows.astype(kind), known.baseline.astype(kind)))
-    source = Source(rows, known.strata)
-    order = OptimalDesign().fit(source, rng).order(budget)
-    return Prepared(known, order, None, fit_ability_model(source), source, None)
+def prepare(known: Known, order: Order, mode: Mode = "random") -> Prepared:
+    """What answers in this order are judged with."""
+    return Prepared(known, order.examples, order.sizes, _joined(known) if mode == "designed" else None)
 
 
-def _mean(known: Known) -> Floats:
-    scores = known.sources.astype(np.float64)
-    if known.observed is None:
-        return np.asarray(scores.mean(axis=0))
-    counts = known.observed.sum(axis=0)
-    sums = np.where(known.observed, scores, 0.0).sum(axis=0)
+def _joined(known: Known) -> Sources:
+    """The sources with the baseline among them."""
+    rows, baseline = known.sources.scores, known.baseline
+    if baseline is None or (len(rows) and (rows == baseline).all(axis=1).any()):
+        return known.sources
+    kind = rows.dtype if np.isin(baseline, (0, 1)).all() else np.dtype(np.float64)
+    return learn(np.vstack((rows.astype(kind), baseline.astype(kind))), known.sources.strata)
+
+
+def _mean(scores: NDArray[np.uint8] | Floats, observed: NDArray[np.bool_] | None) -> Floats:
+    if observed is None:
+        return np.asarray(scores.mean(axis=0, dtype=np.float64))
+    counts = observed.sum(axis=0)
+    sums = np.where(observed, scores, 0.0).sum(axis=0)
     overall = sums.sum() / max(counts.sum(), 1)
     return np.asarray(np.where(counts > 0, sums / np.maximum(counts, 1), overall))
 

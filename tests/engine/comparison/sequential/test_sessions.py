@@ -16,9 +16,11 @@ from service.engine.comparison.sequential import (
     Mode,
     Prepared,
     Question,
+    learn,
     look,
     plan_looks,
     prepare,
+    put_in_order,
 )
 from tests.engine import made
 
@@ -43,8 +45,11 @@ def worse(baseline: Floats, answers: Floats, by: float, rng: np.random.Generator
 
 
 def known(scores: Floats, **more: NDArray[np.int64]) -> Known:
-    strata = np.zeros(scores.shape[1], dtype=np.int32)
-    return Known(scores, None, scores[0], more.get("clusters"), strata)
+    return Known(learn(scores, np.zeros(EXAMPLES, dtype=np.int32)), scores[0], more.get("clusters"))
+
+
+def prepared_for(known: Known, budget: int, seed: int, mode: Mode = "random") -> Prepared:
+    return prepare(known, put_in_order(known, budget, seed, mode), mode)
 
 
 def ended(
@@ -76,7 +81,7 @@ def test_exactly_at_the_margin_errors_are_as_promised(looks: Looks, graded: bool
         if graded:
             scores, candidate = (0.25 + 0.5 * part for part in (scores, candidate))
         question = Question(replace(RULE, margin=0.01 if graded else 0.02))
-        prepared = prepare(known(scores), 160, seed)
+        prepared = prepared_for(known(scores), 160, seed)
         last, found = ended(prepared, candidate, question, looks)
         truth = candidate.mean() - scores[0].mean()
         uncovered += any(not one.interval[0] <= truth <= one.interval[1] for one in found)
@@ -93,7 +98,7 @@ def test_missing_answers_and_clusters_keep_the_promise() -> None:
         scores = benchmark(seed % 10)
         candidate = worse(scores[0], benchmark(100 + seed)[1], 0.02, rng)
         clusters = rng.permutation(np.repeat(np.arange(EXAMPLES // 2), 2))
-        prepared = prepare(known(scores, clusters=clusters), 160, seed)
+        prepared = prepared_for(known(scores, clusters=clusters), 160, seed)
         given = np.where(rng.random(EXAMPLES) < 0.1, np.nan, candidate)
         last, _ = ended(prepared, given, Question(RULE))
         failed += last.decision == "fail"
@@ -108,7 +113,7 @@ def test_a_default_gate_hardly_fails_an_equal_model_and_stops_early() -> None:
     for seed in range(SESSIONS):
         scores = benchmark(seed % 10)
         candidate = worse(scores[0], benchmark(100 + seed)[1], 0.0, rng)
-        last, _ = ended(prepare(known(scores), 160, seed), candidate, Question(rule))
+        last, _ = ended(prepared_for(known(scores), 160, seed), candidate, Question(rule))
         failed += last.decision == "fail"
         sizes.append(last.size)
         assert last.decision in ("pass", "fail")
@@ -122,8 +127,10 @@ def test_the_whole_benchmark_decides_as_the_truth_does(sources: int) -> None:
     scores = benchmark(1)
     for by, verdict in ((0.02, "pass"), (0.03, "fail"), (0.01, "pass")):
         candidate = worse(scores[0], benchmark(2)[1], by, np.random.default_rng(0))
-        all_known = replace(known(scores), sources=scores[:sources])
-        last, _ = ended(prepare(all_known, EXAMPLES, 0), candidate, Question(RULE), budget=EXAMPLES)
+        all_known = replace(
+            known(scores), sources=learn(scores[:sources], np.zeros(EXAMPLES, dtype=np.int32))
+        )
+        last, _ = ended(prepared_for(all_known, EXAMPLES, 0), candidate, Question(RULE), budget=EXAMPLES)
         assert last.decision == verdict
         if last.size == EXAMPLES:
             assert last.interval == pytest.approx((-by, -by))
@@ -135,7 +142,7 @@ def test_a_large_drop_is_found_early(mode: Mode) -> None:
     scores = benchmark(1)
     candidate = worse(scores[0], scores[0], 0.2, np.random.default_rng(0))
 
-    last, found = ended(prepare(known(scores), 160, 0, mode), candidate, Question(RULE))
+    last, found = ended(prepared_for(known(scores), 160, 0, mode), candidate, Question(RULE))
 
     assert last.decision == "fail"
     assert last.size <= 100
@@ -148,7 +155,7 @@ def test_a_score_is_known_when_its_interval_is_narrow() -> None:
     for seed in range(SESSIONS):
         scores = benchmark(seed % 10)
         candidate = benchmark(100 + seed)[1]
-        prepared = prepare(replace(known(scores), baseline=None), 250, seed)
+        prepared = prepared_for(replace(known(scores), baseline=None), 250, seed)
         last, _ = ended(prepared, candidate, question, budget=250)
         assert last.decision == "known"
         assert (last.interval[1] - last.interval[0]) / 2 <= 0.07
@@ -161,7 +168,7 @@ def test_a_score_is_known_when_its_interval_is_narrow() -> None:
 
 def test_run_noise_widens_the_interval() -> None:
     scores = benchmark(1)
-    prepared, plan = prepare(known(scores), 160, 0), plan_looks(160, BATCH, EXAMPLES, 0.9)
+    prepared, plan = prepared_for(known(scores), 160, 0), plan_looks(160, BATCH, EXAMPLES, 0.9)
     answers = benchmark(2)[1][prepared.order][:60]
 
     quiet, noisy = (
@@ -177,7 +184,7 @@ def test_uncertain_examples_are_asked_sooner_where_they_differ() -> None:
     easy = np.ones((SOURCES, EXAMPLES // 2))
     scores = np.hstack((easy, benchmark(3)[:, : EXAMPLES // 2]))
 
-    order = prepare(known(scores), EXAMPLES, 0).order
+    order = prepared_for(known(scores), EXAMPLES, 0).order
 
     assert (order[:100] >= EXAMPLES // 2).mean() > 0.55
     assert sorted(order.tolist()) == list(range(EXAMPLES))
@@ -186,6 +193,6 @@ def test_uncertain_examples_are_asked_sooner_where_they_differ() -> None:
 def test_the_same_seed_asks_in_the_same_order() -> None:
     scores = benchmark(3)
 
-    orders = [prepare(known(scores), 100, seed).order.tolist() for seed in (1, 1, 2)]
+    orders = [prepared_for(known(scores), 100, seed).order.tolist() for seed in (1, 1, 2)]
 
     assert orders[0] == orders[1] != orders[2]
