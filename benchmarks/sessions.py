@@ -50,6 +50,8 @@ class Case:
     mode: Mode = "random"
     better: bool = False
     sources: int = 40
+    exact: bool = False
+    """Whether the margin is each pair's own true drop, instead of the rule's."""
 
 
 FULL, ARC = "gpqa", "arc_challenge"
@@ -67,9 +69,9 @@ TARGETS: tuple[tuple[str, Case, float, float], ...] = (
 FALSE: tuple[tuple[str, Case, float, float], ...] = (
     (FULL, Case(200, REGRESSION, 0.0), 0.07, 120),
     (ARC, Case(400, REGRESSION, 0.0), 0.07, 400),
-    (FULL, Case(200, NON_INFERIORITY, 0.02), 0.05, 200),
-    (ARC, Case(400, NON_INFERIORITY, 0.02), 0.05, 400),
-    (FULL, Case(200, NON_INFERIORITY, 0.02, looks="any"), 0.05, 200),
+    (FULL, Case(200, NON_INFERIORITY, 0.02, exact=True), 0.05, 200),
+    (ARC, Case(400, NON_INFERIORITY, 0.02, exact=True), 0.05, 400),
+    (FULL, Case(200, NON_INFERIORITY, 0.02, looks="any", exact=True), 0.05, 200),
 )
 FOUR = ("gpqa", "arc_challenge", "musr", "openllm_math")
 
@@ -117,6 +119,7 @@ def said(case: Case) -> str:
     """The session in words."""
     budget = "all" if case.budget is None else case.budget
     kind = f"{case.rule.preset}, {case.mode}, {case.looks} looks"
+    kind += ", margin at the truth" if case.exact else ""
     return f"{kind}, budget {budget}, {'better, ' if case.better else ''}−{100 * case.drop:g} points"
 
 
@@ -180,10 +183,11 @@ def _session(
 ) -> tuple[str, int, float, bool]:
     """Decision, examples, truth, and whether every interval held it."""
     prepared = prepare(known, put_in_order(known, budget, seed, case.mode), case.mode)
-    plan = plan_looks(budget, batch, len(candidate), case.rule.confidence, case.looks)
+    rule = replace(case.rule, margin=max(-truth, 0.0)) if case.exact else case.rule
+    plan = plan_looks(budget, batch, len(candidate), rule.confidence, case.looks)
     answers, covered = candidate[prepared.order], True
     for number, size in enumerate(plan.sizes):
-        found = look(prepared, plan, Question(case.rule), answers[:size], number)
+        found = look(prepared, plan, Question(rule), answers[:size], number)
         covered &= found.interval[0] - 1e-9 <= truth <= found.interval[1] + 1e-9
         if found.decision is not None:
             return found.decision, size, truth, covered

@@ -41,6 +41,7 @@ from service.api.routes import (
     power,
     scores,
     selections,
+    sessions,
     webhooks,
 )
 from service.api.thread_pools import CHECK_THREADS, CheckPool, UploadSlots
@@ -51,6 +52,7 @@ from service.jobs.notifier import WorkerNotifier
 from service.store import api_role
 from service.store.database import make_engine
 from service.usecases.evaluator_cache import EvaluatorCache
+from service.usecases.session_cache import SessionCache
 
 log = structlog.get_logger(__name__)
 
@@ -94,6 +96,7 @@ def create_app(settings: Settings) -> FastAPI:
         compare,
         comparisons,
         power,
+        sessions,
         webhooks,
     )
     for resource in (*resources, job_reports, pages, api_docs, health, metrics):
@@ -125,6 +128,7 @@ def _lifespan(settings: Settings) -> Callable[[FastAPI], contextlib.AbstractAsyn
             Listener(settings.database_url),
             WorkerNotifier(settings.redis_url),
             EvaluatorCache(),
+            SessionCache(),
             Authenticator(settings),
             RateLimiter(settings),
             CheckPool(

@@ -16,6 +16,7 @@ from service.jobs.listener import Listener
 from service.jobs.notifier import WorkerNotifier
 from service.store import workspace_scope
 from service.usecases.evaluator_cache import EvaluatorCache
+from service.usecases.session_cache import SessionCache
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,7 @@ class AppContext:
     listener: Listener
     notifier: WorkerNotifier
     evaluators: EvaluatorCache
+    sessions: SessionCache
     authenticator: Authenticator
     rate_limiter: RateLimiter
     checks: CheckPool

@@ -72,6 +72,7 @@ class Settings(BaseSettings):
     # Of one workspace.
     max_unfinished_jobs: Positive = 10_000
     max_running_parts: Positive = 64
+    max_open_sessions: Positive = 1_000
     max_stored_bytes: Positive = 256 * 1024 * MEBIBYTE
     # Of one key.
     max_requests_per_minute: Positive = 12_000
@@ -94,6 +95,8 @@ class Settings(BaseSettings):
     keep_jobs_days: Annotated[float, Field(gt=0)] | None = 90.0
     keep_revisions_days: Annotated[float, Field(gt=0)] | None = 90.0
     keep_selections_days: Annotated[float, Field(gt=0)] | None = None
+    # Without an answer for so long, a session expires.
+    session_idle_days: Annotated[float, Field(gt=0)] = 7.0
     webhook_private_addresses: bool = False
     # Comma-separated; empty allows every port.
     webhook_ports: Annotated[str, Field(pattern=r"^(\s*\d{1,5}\s*(,|$))*$")] = "80,443,8443"

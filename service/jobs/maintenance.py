@@ -58,7 +58,7 @@ def _check(engine: Engine, settings: Settings) -> None:
     if not _is_due(engine, "checked_at", settings.check_seconds):
         return
     patience = timedelta(seconds=60 * settings.requeue_seconds + settings.lease_seconds)
-    checks = {**invariants.JOBS, **invariants.MATRICES}
+    checks = {**invariants.JOBS, **invariants.MATRICES, **invariants.SESSIONS}
     with engine.begin() as conn:
         found = invariants.violations(conn, checks, patience=patience)
     with engine.begin() as conn:
@@ -98,6 +98,7 @@ def _ages(settings: Settings) -> RetentionAges:
         jobs=_days(settings.keep_jobs_days),
         selections=_days(settings.keep_selections_days),
         revisions=_days(settings.keep_revisions_days),
+        idle_sessions=timedelta(days=settings.session_idle_days),
     )
 
 

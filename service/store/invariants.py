@@ -56,6 +56,18 @@ MATRICES: Mapping[str, str] = {
             SELECT count(*) FROM matrix_rows r WHERE r.matrix_id = m.id AND r.valid_to IS NULL)""",
 }
 
+SESSIONS: Mapping[str, str] = {
+    "a session has an answer to an example not handed out": """
+        SELECT s.id FROM sessions s JOIN session_answers a ON a.session_id = s.id
+        WHERE a.place >= s.handed_out""",
+    "a session handed out more than its budget": """
+        SELECT s.id FROM sessions s WHERE s.handed_out > CAST(s.settings ->> 'budget' AS integer)""",
+    "a session counts a look at answers that it does not have": """
+        SELECT s.id FROM sessions s WHERE jsonb_array_length(s.looks) > 0
+        AND CAST(s.looks -> -1 ->> 'size' AS integer) > (
+            SELECT count(*) FROM session_answers a WHERE a.session_id = s.id)""",
+}
+
 
 def violations(
     conn: Connection, checks: Mapping[str, str], *, patience: timedelta, recent: timedelta = timedelta(days=1)

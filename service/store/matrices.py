@@ -26,7 +26,7 @@ from service.store.records import (
     Origin,
     Page,
 )
-from service.store.tables import jobs, matrices, matrix_revisions, matrix_rows, selections
+from service.store.tables import jobs, matrices, matrix_revisions, matrix_rows, selections, sessions
 from service.store.workspace_scope import mine, owner
 
 _ACCOUNT = ("errored", "unscored", "not_run", "answers", "reported", "states", "repeats")
@@ -300,12 +300,12 @@ def put_model(
 
 
 def delete(conn: Connection, matrix_id: str, *, cascade: bool = False) -> None:
-    """Delete a matrix with its finished jobs, and with its selections when `cascade`.
+    """Delete a matrix with its finished jobs, and with its selections and sessions when `cascade`.
 
     Raises
     ------
     Conflict
-        Unfinished jobs use it, or selections were made from it and `cascade` is false.
+        Unfinished jobs use it, or selections or sessions do and `cascade` is false.
     """
     known = cursors.known_id(matrix_id, "matrix")
     # The lock blocks submissions, whose foreign key needs a shared lock.
@@ -326,6 +326,13 @@ def delete(conn: Connection, matrix_id: str, *, cascade: bool = False) -> None:
             f"{chosen} selections were chosen from this matrix. Delete them first, or send cascade=true to "
             "delete them too."
         )
+    asked = and_(sessions.c.matrix_id == known, mine(conn, sessions))
+    running = conn.scalar(select(func.count()).select_from(sessions).where(asked))
+    if running and not cascade:
+        raise Conflict(
+            f"{running} sessions ask examples of this matrix. Send cascade=true to delete them too."
+        )
+    conn.execute(delete_from(sessions).where(asked))
     conn.execute(delete_from(selections).where(from_matrix))
     conn.execute(delete_from(jobs).where(of_matrix))
     conn.execute(delete_from(matrices).where(*ours))

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 JobStatus = Literal["queued", "running", "succeeded", "failed", "cancelled"]
+SessionStatus = Literal["open", "decided", "exhausted", "stopped", "expired"]
 CellState = Literal["scored", "errored", "unscored", "not_run", "missing"]
 UNFINISHED: tuple[JobStatus, ...] = ("queued", "running")
 
@@ -216,6 +217,51 @@ class ComparisonRecord:
     selection_id: str | None
     body: bytes
     created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRecord:
+    """Answers a batch at a time.
+
+    Attributes
+    ----------
+    settings : mapping
+        The request, every default filled in.
+    handed_out : int
+        Examples given to callers, from the beginning of the order.
+    answered : int
+        Those of them with an answer, with or without a score.
+    looks : tuple of mapping
+        What each look found.
+    """
+
+    id: str
+    matrix_id: str
+    revision: int
+    status: SessionStatus
+    settings: Mapping[str, Any]
+    engine_version: str
+    handed_out: int
+    answered: int
+    looks: tuple[Mapping[str, Any], ...]
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SessionOrder:
+    """In which order a session asks, and what belongs together.
+
+    Attributes
+    ----------
+    examples : ndarray of int64, shape (budget,)
+    sizes : ndarray of float64, shape (N,), optional
+    clusters : ndarray of int64, shape (N,), optional
+    """
+
+    examples: NDArray[np.int64]
+    sizes: NDArray[np.float64] | None
+    clusters: NDArray[np.int64] | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,18 @@ UPDATE jobs SET selection_id = (convert_from(result, 'UTF8')::jsonb ->> 'selecti
 WHERE id IN (SELECT j.id FROM jobs j WHERE {_UNLINKED} LIMIT :batch FOR UPDATE SKIP LOCKED)
 """  # noqa: S608
 
+# A session whose caller vanished ends; what it knew stays.
+_IDLE = """
+UPDATE sessions SET status = 'expired' WHERE id IN (
+    SELECT id FROM sessions WHERE status = 'open' AND updated_at < now() - :age ORDER BY updated_at
+    LIMIT :batch FOR UPDATE SKIP LOCKED)
+"""
+_SESSIONS = """
+DELETE FROM sessions WHERE id IN (
+    SELECT id FROM sessions WHERE status <> 'open' AND updated_at < now() - :age ORDER BY updated_at
+    LIMIT :batch FOR UPDATE SKIP LOCKED)
+"""
+
 # Those that wait for a paused webhook have no time at which they are sent.
 _DELIVERIES = """
 DELETE FROM deliveries WHERE id IN (
@@ -47,13 +59,14 @@ DELETE FROM deliveries WHERE id IN (
     LIMIT :batch FOR UPDATE SKIP LOCKED)
 """
 
-# The newest revision always stays; an old one stays while a job or a selection made from it exists.
+# The newest revision always stays; an old one stays while a job, a selection or a session on it exists.
 _REVISIONS = """
 DELETE FROM matrix_revisions WHERE (matrix_id, revision) IN (
     SELECT v.matrix_id, v.revision FROM matrix_revisions v JOIN matrices m ON m.id = v.matrix_id
     WHERE v.revision < m.revision AND v.created_at < now() - :age
     AND NOT EXISTS (SELECT FROM jobs j WHERE (j.matrix_id, j.revision) = (v.matrix_id, v.revision))
     AND NOT EXISTS (SELECT FROM selections s WHERE (s.matrix_id, s.revision) = (v.matrix_id, v.revision))
+    AND NOT EXISTS (SELECT FROM sessions s WHERE (s.matrix_id, s.revision) = (v.matrix_id, v.revision))
     LIMIT :batch)
 RETURNING matrix_id
 """
@@ -94,17 +107,20 @@ Step = Callable[[Connection], dict[str, int]]
 
 @dataclass(frozen=True, slots=True)
 class RetentionAges:
-    """Maximum ages of rows, by kind; None keeps them forever."""
+    """Maximum ages of rows, by kind; None keeps them forever. Ended sessions are kept as long as jobs."""
 
     jobs: timedelta | None
     selections: timedelta | None
     revisions: timedelta | None
+    idle_sessions: timedelta = timedelta(days=7)
 
 
 def steps(ages: RetentionAges) -> Mapping[str, Step]:
     """What there is to delete, in this order, each for itself."""
     found: dict[str, Step] = {}
+    found["idle_sessions"] = _delete("idle_sessions", _IDLE, ages.idle_sessions)
     if ages.jobs is not None:
+        found["sessions"] = _delete("sessions", _SESSIONS, ages.jobs)
         found["jobs"] = _delete("jobs", _JOBS, ages.jobs)
         found["comparisons"] = _delete("comparisons", _COMPARISONS, ages.jobs)
         found["deliveries"] = _delete("deliveries", _DELIVERIES, ages.jobs)

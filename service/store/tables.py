@@ -3,7 +3,8 @@
 workspaces ─┬─ matrices ─┬─ matrix_revisions ── jobs ── parts
             │            ├─ matrix_rows
             ├─ model_facts
-            │            └─ selections ── answers
+            │            ├─ selections ── answers
+            │            └─ sessions ── session_answers
             ├─ webhooks ── deliveries
             ├─ idempotency_keys
             └─ api_keys
@@ -386,4 +387,45 @@ answers = Table(
     Column("model", Exact, primary_key=True),
     Column("answers", LargeBinary, nullable=False),
     Column("created_at", Moment, nullable=False),
+)
+
+# `handed_out` examples of `order` were given to callers; `looks` holds what each look found.
+sessions = Table(
+    "sessions",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("matrix_id", Id, nullable=False),
+    Column("revision", Integer, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("settings", JSONB, nullable=False),
+    Column("engine_version", Text, nullable=False),
+    Column("order", LargeBinary, nullable=False),
+    Column("sizes", LargeBinary),
+    Column("clusters", LargeBinary),
+    Column("handed_out", Integer, nullable=False),
+    Column("looks", JSONB, nullable=False),
+    Column("created_at", Moment, nullable=False),
+    Column("updated_at", Moment, nullable=False),
+    _workspace(),
+    ForeignKeyConstraint(
+        ["matrix_id", "revision"],
+        [matrix_revisions.c.matrix_id, matrix_revisions.c.revision],
+    ),
+    ForeignKeyConstraint(["matrix_id", "workspace"], [matrices.c.id, matrices.c.workspace]),
+    CheckConstraint("status IN ('open', 'decided', 'exhausted', 'stopped', 'expired')", name="status"),
+    CheckConstraint("handed_out >= 0", name="handed_out"),
+    Index("ix_sessions_matrix_id_revision", "matrix_id", "revision"),
+    Index("ix_sessions_workspace_id", "workspace", "id"),
+    Index("ix_sessions_updated_at", "updated_at"),
+)
+
+# One row an example answered, by its place in the session's order; without a score where it has none.
+session_answers = Table(
+    "session_answers",
+    metadata,
+    Column("session_id", Id, ForeignKey(sessions.c.id, ondelete="CASCADE"), primary_key=True),
+    Column("place", Integer, primary_key=True),
+    Column("score", Double),
+    CheckConstraint("place >= 0", name="place"),
+    CheckConstraint("score BETWEEN 0 AND 1", name="score"),
 )

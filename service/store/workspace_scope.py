@@ -27,7 +27,7 @@ ANONYMOUS = ""
 """The workspace of requests to public routes, which have no key; it is always empty."""
 
 ROOTS = frozenset(
-    {"matrices", "jobs", "selections", "comparisons", "webhooks", "idempotency_keys", "api_keys"}
+    {"matrices", "jobs", "selections", "comparisons", "sessions", "webhooks", "idempotency_keys", "api_keys"}
 )
 
 EVERYONES = "of_everyone"

@@ -71,11 +71,17 @@ def everything(api: httpx.Client, db: sa.Engine, settings: Settings, first: str)
         job = api.post("/mdad", json=mdad).json()["id"]
         compare = {"selection_id": selection, "baseline": "a", "candidate": "b"}
         comparison = api.post("/compare", json=compare).json()["id"]
+        asked = {"matrix_id": matrix, "question": {"kind": "compare", "baseline": "a"}, "batch": 2}
+        session = api.post("/sessions", json=asked).json()["id"]
         delivery = api.get(f"/webhooks/{webhook}/deliveries").json()["items"][0]["id"]
     finally:
         del api.headers["Authorization"]
     ids = {"matrix_id": matrix, "webhook_id": webhook, "delivery_id": delivery}
-    return ids | {"selection_id": selection, "job_id": job, "comparison_id": comparison} | NAMES
+    return (
+        ids
+        | {"selection_id": selection, "job_id": job, "comparison_id": comparison, "session_id": session}
+        | NAMES
+    )
 
 
 SEEDS = iter(range(1000))
@@ -102,17 +108,21 @@ BODIES: dict[str, Callable[[Ids], Request]] = {
     "measure_power": lambda ids: Request(
         sent={"json": {"matrix_id": ids["matrix_id"], "difference": 0.1, "models": ["a", "b"]}}
     ),
+    "create_session": lambda ids: Request(
+        sent={"json": {"matrix_id": ids["matrix_id"], "question": {"kind": "score", "precision": 0.1}}}
+    ),
+    "post_answers": lambda ids: Request(sent={"json": {"answers": {}}}),
     "patch_model": lambda ids: Request(sent={"json": {"family": "theirs"}}),
     "create_webhook": lambda ids: Request(sent={"json": {"url": "http://127.0.0.1/other"}}),
 }
 # Operations that name nobody's id: what they tell must hold nothing of the first workspace's.
 OF_NOBODY = {
-    "create_matrix", "list_matrices", "list_jobs", "list_selections", "list_comparisons", "create_webhook",
-    "list_webhooks", "get_home", "live", "ready", "metrics",
+    "create_matrix", "list_matrices", "list_jobs", "list_selections", "list_comparisons", "list_sessions",
+    "create_webhook", "list_webhooks", "get_home", "live", "ready", "metrics",
 }  # fmt: skip
 # Found, but in a state that forbids it.
 STATES = {("cancel_job", 409), ("get_partial_result", 409), ("delete_matrix", 409)}
-FILTERED = ("list_jobs", "list_selections", "list_comparisons")
+FILTERED = ("list_jobs", "list_selections", "list_comparisons", "list_sessions")
 
 
 @pytest.mark.parametrize("operation", operations(), ids=lambda o: o.name)

@@ -138,6 +138,7 @@ def _good(api: httpx.Client, worker: Worker) -> None:
     comparison = api.post("/compare", json=compare).json()["id"]
     for path in ("", f"/{comparison}"):
         api.get(f"/comparisons{path}")
+    _session(api, matrix)
     api.post("/power", json={"disagreement": 0.2, "difference": 0.02, "sizes": [100, 500]})
     api.get("/metrics")
     queued = api.post("/mdad", json=mdad | {"seed": 2}).json()["id"]
@@ -151,6 +152,19 @@ def _good(api: httpx.Client, worker: Worker) -> None:
     api.post(f"/webhooks/{webhook}/resume")
     (delivery, *_) = api.get(f"/webhooks/{webhook}/deliveries").json()["items"]
     api.post(f"/webhooks/{webhook}/deliveries/{delivery['id']}/redeliver")
+
+
+def _session(api: httpx.Client, matrix: str) -> None:
+    """A candidate that answers every second example rightly."""
+    question = {"kind": "compare", "baseline": "chat-34b", "preset": "regression"}
+    asked = {"matrix_id": matrix, "question": question, "batch": 50}
+    session = api.post("/sessions", json=asked).json()
+    answers = {example: at % 2 for at, example in enumerate(session["outstanding"])}
+    here = f"/sessions/{session['id']}"
+    api.post(f"{here}/answers", json={"answers": answers})
+    for path in (here, "/sessions"):
+        api.get(path)
+    api.post(f"{here}/stop")
 
 
 def _refused(api: httpx.Client) -> None:

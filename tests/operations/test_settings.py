@@ -74,6 +74,12 @@ PROOF = {
         "api/test_isolation.py::test_a_flood_of_wrong_keys_is_refused_without_the_database"
     ),
     "max_running_parts": "jobs/test_fair_queue.py::test_a_workspace_runs_so_many_parts_at_once",
+    "max_open_sessions": (
+        "api/routes/test_sessions.py::test_a_silent_caller_loses_the_session_and_the_limit_counts_open_ones"
+    ),
+    "session_idle_days": (
+        "api/routes/test_sessions.py::test_a_silent_caller_loses_the_session_and_the_limit_counts_open_ones"
+    ),
     "max_stored_bytes": "api/test_limits.py::test_a_workspace_stores_so_much",
     "max_requests_per_minute": "api/test_rate_limiter.py::test_a_key_may_send_so_many_requests_a_minute",
     "max_attempts": HERE + "test_a_job_keeps_the_terms_it_was_accepted_under",

@@ -13,8 +13,18 @@ from sqlalchemy.exc import ProgrammingError
 from service.engine.data.matrix import Matrix
 from service.jobs import lifecycle
 from service.jobs.submit import submit
-from service.store import api_role, comparisons, jobs, matrices, selections, webhooks, workspace_scope
+from service.store import (
+    api_role,
+    comparisons,
+    jobs,
+    matrices,
+    selections,
+    sessions,
+    webhooks,
+    workspace_scope,
+)
 from service.store.database import make_engine
+from service.store.records import SessionOrder
 from service.store.tables import metadata
 
 # Nothing of a caller's is in these.
@@ -51,6 +61,11 @@ def everything(db: Engine, callers: Engine) -> None:
             body={}, content_hash="h",
         )  # fmt: skip
         comparisons.add(conn, b"{}", matrix_id=matrix.id, selection_id=None)
+        order = SessionOrder(np.array([1, 0]), None, None)
+        asked = sessions.add(
+            conn, matrix=matrix, settings={"budget": 2}, engine_version="1", order=order, handed_out=1
+        )
+        sessions.add_answers(conn, asked, {0: 1.0})
         conn.execute(sa.text("INSERT INTO answers VALUES (:id, 'm', '', now())"), {"id": selection})
         conn.execute(
             sa.text(

@@ -41,7 +41,7 @@ def broken_promises(world: World, clients: Clients) -> list[str]:
             *_poisoned(conn, clients),
             *(
                 f"{rule}: {ids}"
-                for checks in (invariants.JOBS, invariants.MATRICES)
+                for checks in (invariants.JOBS, invariants.MATRICES, invariants.SESSIONS)
                 for rule, ids in invariants.violations(conn, checks, patience=timedelta(0)).items()
             ),
         ]

@@ -49,6 +49,7 @@ TAGS = [
     {"name": "selections", "description": "Chosen micro-benchmarks: immutable, with a content hash."},
     {"name": "reports", "description": "Results as pages, figures and tables for people."},
     {"name": "comparisons", "description": "Comparisons of new models, and how many examples they need."},
+    {"name": "sessions", "description": "Examples a batch at a time, until a question is decided."},
     {"name": "webhooks", "description": "Addresses that receive a message when a job ends."},
     {"name": "operation", "description": "Health and metrics, for operators."},
 ]

@@ -188,7 +188,7 @@ def patch_model(
 def delete_matrix(
     matrix_id: MatrixId,
     context: ContextDep,
-    cascade: Annotated[bool, Query(description="Delete its jobs and selections too.")] = False,
+    cascade: Annotated[bool, Query(description="Delete its jobs, selections and sessions too.")] = False,
 ) -> None:
     """Delete a matrix, with all its revisions."""
     with context.engine.begin() as conn:

@@ -49,6 +49,9 @@ class FullScores:
         Weight of each answer in the score; 1/N each for a model known in full.
     known : ndarray of bool, shape (K,)
         Models whose answers on every example are known.
+    skewness : ndarray of float64, shape (K,)
+        Of the errors behind each difference from row 0, or behind row 0's own score where it is
+        estimated alone; 0 where it is not known.
     baseline_noise : ndarray of float64, shape (K,)
         Part of the variance of row 0's answers over runs that is in the difference of each from it.
     low, high : ndarray of float64, shape (K,)
@@ -67,6 +70,7 @@ class FullScores:
     of_differences: Floats
     coefficients: Floats
     known: NDArray[np.bool_]
+    skewness: Floats
     baseline_noise: Floats
     low: Floats
     high: Floats
@@ -132,10 +136,14 @@ class SampledEvidence:
         there = ~np.isnan(answers)
         inclusions = [self._answered(row) for row in there]
         used = self._used(baseline, int(there.sum(axis=1).min()))
+        # What is known in full needs no prediction.
+        ways: list[EstimatorUsed] = [
+            "plain" if baseline is not None and not at else used for at in range(len(answers))
+        ]
         corrected, shares = zip(
             *(
-                self._corrected(used, row, own, baseline)
-                for row, own in zip(answers, inclusions, strict=True)
+                self._corrected(way, row, own, baseline)
+                for way, row, own in zip(ways, answers, inclusions, strict=True)
             ),
             strict=True,
         )
@@ -145,7 +153,7 @@ class SampledEvidence:
         coefficients = np.array([one.coefficients for one in found])
         known = np.zeros(len(answers), dtype=bool)
         if baseline is not None:
-            known[0], scores[0], influence[0] = True, baseline.mean(), 0.0
+            known[0], scores[0], influence[0], similar[0] = True, baseline.mean(), 0.0, 1.0
         of_sample = (coefficients[0] ** 2).sum()
         noise = np.full(len(answers), of_sample)
         if baseline is not None:
@@ -163,6 +171,7 @@ class SampledEvidence:
             of_differences=self._differences(influence, together, clusters),
             coefficients=coefficients,
             known=known,
+            skewness=_skewness(influence - influence[0] * (len(influence) > 1), clusters),
             baseline_noise=noise,
             low=lows,
             high=highs,
@@ -300,6 +309,7 @@ class DesignedEvidence:
             of_differences=apart,
             coefficients=coefficients,
             known=known,
+            skewness=np.zeros(len(answers)),
             baseline_noise=noise,
             low=low,
             high=high,
@@ -347,6 +357,17 @@ class DesignedEvidence:
         kind = rows.dtype if np.isin(baseline, (0, 1)).all() else np.dtype(np.float64)
         joined = Source(np.vstack((rows.astype(kind), baseline.astype(kind))), self.source.strata)
         return replace(self.estimator, model=fit_ability_model(joined))
+
+
+def _skewness(influence: Floats, clusters: NDArray[np.int64] | None) -> Floats:
+    """Of the values whose mean has this influence, shape (K, n) → (K,); of clusters it says nothing."""
+    if clusters is not None:
+        return np.zeros(len(influence))
+    squares, cubes = (influence**2).sum(axis=1), (influence**3).sum(axis=1)
+    counts = np.count_nonzero(influence, axis=1)
+    return np.asarray(
+        np.where(squares > 0, cubes * counts**0.5 / np.where(squares > 0, squares, 1) ** 1.5, 0)
+    )
 
 
 def best_mixture(errors: Floats, weights: Floats) -> Floats:

@@ -115,6 +115,8 @@ class Modelled:
         Variance of the difference from one run to the next, of both models.
     baseline_known : bool
         Whether the baseline's score is exact.
+    skewness : float
+        Of the errors that the standard error is of; 0 leaves the interval symmetric.
     """
 
     baseline: float
@@ -124,6 +126,7 @@ class Modelled:
     freedom: float = 0
     run_variance: float = 0.0
     baseline_known: bool = False
+    skewness: float = 0.0
 
 
 def difference(pairs: PairedScores, confidence: float = 0.95, truth: Truth = "population") -> Estimate:
@@ -173,13 +176,13 @@ def modelled_difference(pairs: PairedScores, modelled: Modelled, confidence: flo
         variance += modelled.run_variance
     if variance == 0:
         return Estimate(gap, 0.0, (gap, gap), np.inf, "exact")
-    half = critical(confidence, modelled.freedom) * variance**0.5
-    low, high = gap - half, gap + half
+    size = len(pairs.differences)
+    low, high = skewed_interval(gap, variance**0.5, confidence, modelled.freedom, modelled.skewness, size)
     if modelled.kind == "assisted" and pairs.binary:
         low, high = _with_few((low, high), pairs, modelled, confidence, truth)
     interval = max(-1.0, low), min(1.0, high)
-    size = _least_error(pairs, gap, len(pairs.differences)) ** 2 * len(pairs.differences) / variance
-    return Estimate(gap, variance**0.5, interval, size, modelled.kind, modelled.freedom)
+    worth = _least_error(pairs, gap, size) ** 2 * size / variance
+    return Estimate(gap, variance**0.5, interval, worth, modelled.kind, modelled.freedom)
 
 
 def _with_few(

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
 from scipy.special import logit
 from scipy.stats import t as student
 
@@ -113,11 +114,22 @@ def predict_examples(
         factors.append(_BASELINE_FACTOR * (baseline - mean_at_score(model, baseline))[:, None])
     factor = np.hstack(factors).astype(np.float64)
     chosen = factor[indices]
-    inverse = np.linalg.inv(chosen @ chosen.T + np.diag(model.noise * s[indices] ** 2))
-    solved = inverse @ (answers - mean[indices])
+    solved, diagonal = inverse_times(chosen, model.noise * s[indices] ** 2, answers - mean[indices])
     predicted = np.clip(mean + factor @ (chosen.T @ solved), 0, 1)
-    left_out = np.clip(answers - solved / np.diag(inverse), 0, 1)
+    left_out = np.clip(answers - solved / diagonal, 0, 1)
     return predicted, answers - left_out
+
+
+def inverse_times(factor: Floats, noise: Floats, errors: Floats) -> tuple[Floats, Floats]:
+    """(F·Fᵀ + D)⁻¹ times the errors, and the inverse's diagonal, (n,) each, by the smaller of two systems."""
+    answers, rank = factor.shape
+    if answers <= rank:
+        inverse = np.linalg.inv(factor @ factor.T + np.diag(noise))
+        return inverse @ errors, np.diag(inverse)
+    scaled = factor / noise[:, None]
+    lower = np.linalg.cholesky(np.eye(rank) + factor.T @ scaled)
+    half = solve_triangular(lower, scaled.T, lower=True)
+    return errors / noise - half.T @ (half @ errors), 1 / noise - (half**2).sum(axis=0)
 
 
 def _nearest_ability(model: AbilityModel, indices: NDArray[np.integer], answers: Floats) -> int:

@@ -32,7 +32,7 @@ class Estimated:
         coefficients = np.full(answers.shape, 1 / answers.shape[1])
         return FullScores(
             self.scores_of, np.full(2, self.error**2 / 2), variance, coefficients,
-            np.zeros(2, dtype=bool), np.zeros(2), np.zeros(2), np.ones(2), self.examples, "predicted", 0,
+            np.zeros(2, dtype=bool), *np.zeros((3, 2)), np.ones(2), self.examples, "predicted", 0,
             (None, None),
         )  # fmt: skip
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from service.engine.prediction.ability_model import fit_ability_model
-from service.engine.prediction.model_assisted import assisted_scores
+from service.engine.prediction.model_assisted import assisted_scores, inverse_times
 from tests.engine.prediction.populations import answers_of, source_of
 
 
@@ -53,3 +53,19 @@ def test_everything_certain_is_exact() -> None:
 
     np.testing.assert_allclose(found.score, scores[:2].mean(axis=1))
     np.testing.assert_allclose(found.error, 0)
+
+
+@pytest.mark.parametrize("answers", [20, 150])
+def test_the_smaller_system_solves_as_the_matrix_does(answers: int) -> None:
+    rng = np.random.default_rng(0)
+    factor, noise, errors = (
+        rng.normal(size=(answers, 60)),
+        rng.uniform(0.1, 1, answers),
+        rng.normal(size=answers),
+    )
+
+    solved, diagonal = inverse_times(factor, noise, errors)
+
+    whole = np.linalg.inv(factor @ factor.T + np.diag(noise))
+    assert solved == pytest.approx(whole @ errors, abs=1e-9)
+    assert diagonal == pytest.approx(np.diag(whole), abs=1e-9)

@@ -195,6 +195,7 @@ def _modelled(full: FullScores, question: Question) -> Modelled:
         freedom=full.freedom,
         run_variance=runs,
         baseline_known=True,
+        skewness=float(full.skewness[1]),
     )
 
 
