@@ -95,8 +95,8 @@ def silent(fraction: float) -> None:
 
 
 def run(data: Matrix, **settings: Any) -> dict[str, Any]:
-    """A job of the service's engine, part by part."""
-    plan = mdad_plan(settings, Outline.of(data))
+    """A job of the service's engine, part by part, for models like the sources."""
+    plan = mdad_plan({"target_settings": ["like"], **settings}, Outline.of(data))
     return mdad_job.assemble(data, plan, mdad_job.run_all(data, plan, silent), silent)
 
 

@@ -11,6 +11,7 @@ from service.schemas.gates import MethodGateView
 from service.schemas.selections import MatrixRef, SelectionResult
 
 Truth = Literal["same_items", "new_items"]
+Setting = Literal["like", "better", "worse", "family", "later"]
 Purpose = Literal["reproduce_benchmark", "new_questions", "pull_request_check"]
 OpenInterval = list[float | None]
 
@@ -361,6 +362,24 @@ class SelectRecommended(ResponseModel):
     size: Size
 
 
+class SettingNeeds(ResponseModel):
+    """What one kind of new models needs."""
+
+    setting: Setting = Field(description="How the targets differ from the source models.")
+    size: int | None = Field(
+        description="Smallest size of the recommended method for this kind alone; null beyond those measured."
+    )
+    mdad: Fraction = Field(description="MDAD of this kind at the recommended size.")
+
+
+class LikeAlone(ResponseModel):
+    """A recommendation for models like the sources alone."""
+
+    method: str = Field(description="Label of the line.")
+    source_models: int | None = Field(description="Number of models it learned from; null for none.")
+    size: int = Field(description="Number of examples.")
+
+
 class Recommendation(ResponseModel):
     """The smallest micro-benchmark that does what was asked, or why there is none."""
 
@@ -400,6 +419,18 @@ class Recommendation(ResponseModel):
     contenders: list[str] | None = Field(
         None,
         description="Methods not clearly behind the best at this size; the margin allows for all of them.",
+    )
+    decided_by: Setting | None = Field(
+        None,
+        description="The kind of new models whose MDAD at this size is the largest; numbers are theirs.",
+    )
+    by_setting: list[SettingNeeds] | None = Field(
+        None, description="What each kind of new models asked for (`target_settings`) alone would need."
+    )
+    for_like_alone: LikeAlone | None = Field(
+        None,
+        description="About what would be recommended were new models like the sources; null where no other "
+        "kind was asked for.",
     )
     select: SelectRecommended | None = Field(
         None, description="What to send to `POST /select`, beside `matrix_id`, to have the examples."
@@ -538,7 +569,9 @@ class SettingSize(ResponseModel):
     size: int = Field(description="Examples in the micro-benchmark.")
     mdad: Mdad
     agreement: Fraction | None = Field(description="Share of pairs in their true order, ties half.")
-    error: float = Field(description="Mean absolute error of estimated scores.")
+    error: float | None = Field(
+        description="Mean absolute error of estimated scores; null where only a formula is known."
+    )
     coverage: Fraction | None = Field(
         description="Share of full scores within the 90 % interval that `/scores` serves; null for a sample."
     )
@@ -554,9 +587,7 @@ class SettingMethod(ResponseModel):
 class SettingResult(ResponseModel):
     """How the methods do for one kind of new models."""
 
-    setting: Literal["like", "better", "worse", "family", "later"] = Field(
-        description="How the targets differ from the source models."
-    )
+    setting: Setting = Field(description="How the targets differ from the source models.")
     target_models: int = Field(description="Targets of a trial.")
     source_models: int = Field(description="Source models of a trial; near copies of targets left out.")
     trials: int = Field(description="Trials measured on.")

@@ -30,12 +30,14 @@ from service.engine.selection.random_sampling import RandomSampling
 
 Rows = NDArray[np.int64]
 
-FOLDS, CANDIDATES, MOST_SOURCES = 4, 8, 60
+FOLDS, CANDIDATES, MOST_SOURCES = 4, 4, 60
 """Times that some models are set apart as candidates, how many, and source models that judge them."""
 LEAST_FOR_GATE = 4
 _SET_APART = 6
 """At most one model in so many is a candidate of one fold, so that the sources are nearly all."""
 _FITTED = 5
+_MEASURED = 300
+"""Examples up to which the spread of one example's error is measured; it hardly changes beyond."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +154,7 @@ def _measured(
     rng, total = np.random.default_rng(0), source.n_examples
     found: dict[int, list[float]] = {size: [] for size in sizes}
     used: EstimatorUsed = "plain"
+    most = max(_MEASURED, min(sizes))
     pairs = 0
     for candidates, rows in _folds(source.n_models, rng):
         part = _part(source, rows)
@@ -159,7 +162,7 @@ def _measured(
         for candidate, baseline in _pairs(source.scores, candidates, rows, drop):
             pairs += 1
             pick = choice.fit(part, rng) if choice.drawn else pick
-            for size in (size for size in sizes if size < total):
+            for size in (size for size in sizes if size < total and size <= most):
                 full = _estimate(choice, model, part, pick(size), np.stack((baseline, candidate)))
                 used = full.used
                 found[size].append(float(full.of_differences[0, 1]) * size / (1 - size / total))

@@ -45,12 +45,15 @@ class Cell:
         Truth → Kendall tau and estimation error.
     errors : Errors or None
         Of the estimates of trials, against the truth the plan asks for; None with a formula.
+    coverage : float or None
+        Share of full scores within the 90 % intervals that `/scores` serves; None where it serves none.
     """
 
     results: dict[str, tuple[AgreementResult, int]]
     trials: int = 0
     extra: dict[str, dict[str, Any]] = field(default_factory=dict)
     errors: Errors | None = None
+    coverage: float | None = None
 
     def mdad(self, truth: str) -> float:
         """MDAD, +inf where not reached."""

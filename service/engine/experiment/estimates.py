@@ -30,6 +30,9 @@ class Estimates:
         the entry was skipped or the size does not fit the unit.
     overlap : ndarray of float64, shape (U, E, S, R)
         Jaccard index of the chosen set with that of a refit; NaN where not refitted.
+    covered : ndarray of float64, shape (E, S, R)
+        Share of the targets whose full score lies in the 90 % interval that `/scores` serves; NaN
+        where it was not looked at.
     skipped : dict
         (unit, entry, size position) → why the method could not work.
     """
@@ -41,6 +44,7 @@ class Estimates:
     new: NDArray[np.float64]
     scores: NDArray[np.float64]
     overlap: NDArray[np.float64]
+    covered: NDArray[np.float64]
     skipped: dict[tuple[int, int, int], str] = field(default_factory=dict)
 
     @classmethod
@@ -57,6 +61,7 @@ class Estimates:
             new=np.zeros((units, trials, targets)),
             scores=np.full((units, entries, len(sizes), trials, targets), np.nan),
             overlap=np.full((units, entries, len(sizes), trials), np.nan),
+            covered=np.full((entries, len(sizes), trials), np.nan),
         )
 
     def to_bytes(self) -> bytes:
@@ -72,6 +77,7 @@ class Estimates:
             new=self.new,
             scores=self.scores,
             overlap=self.overlap,
+            covered=self.covered,
             skipped=np.frombuffer(reasons.encode(), dtype=np.uint8),
         )
         return buffer.getvalue()
@@ -89,6 +95,7 @@ class Estimates:
                 new=arrays["new"],
                 scores=arrays["scores"],
                 overlap=arrays["overlap"],
+                covered=arrays["covered"],
                 skipped={(unit, entry, size): reason for unit, entry, size, reason in reasons},
             )
 
@@ -106,5 +113,6 @@ class Estimates:
             new=np.concatenate([p.new for p in parts], axis=1),
             scores=np.concatenate([p.scores for p in parts], axis=3),
             overlap=np.concatenate([p.overlap for p in parts], axis=3),
+            covered=np.concatenate([p.covered for p in parts], axis=2),
             skipped=skipped,
         )

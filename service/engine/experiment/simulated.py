@@ -44,6 +44,7 @@ class Simulated:
     reasons: dict[tuple[int, int], str]
     scores: NDArray[np.float64]
     overlap: NDArray[np.float64]
+    covered: NDArray[np.float64]
     truths: dict[str, tuple[NDArray[np.float64], int]]
     pairs: ModelPairs
     order: NDArray[np.int8]
@@ -76,6 +77,7 @@ class Simulated:
             reasons,
             scores,
             estimates.overlap[unit][picked],
+            estimates.covered[picked],
             truths,
             pairs,
             order,
@@ -101,7 +103,11 @@ class Simulated:
                 cell.extra[truth] = extra
                 if truth == self.plan.truth:
                     cell.errors = Errors(errors, self.models)
-        for (e, s), cell, overlap in zip(self.curves, cells, self.overlap, strict=True):
+        for (e, s), cell, overlap, covered in zip(
+            self.curves, cells, self.overlap, self.covered, strict=True
+        ):
+            seen = covered[np.isfinite(covered)]
+            cell.coverage = float(seen.mean()) if len(seen) else None
             lines[e].cells[self.plan.sizes[s]] = cell
             known = overlap[np.isfinite(overlap)]
             if len(known):

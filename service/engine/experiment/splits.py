@@ -8,13 +8,20 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from service.engine.data.allocation import largest_remainder
 from service.engine.data.matrix import Matrix
+from service.engine.experiment.target_pools import LEAST_SOURCES, pools
 from service.engine.planning.plan import Plan
+from service.engine.planning.target_settings import OWN
+from service.engine.prediction.near_copies import copy_groups
+
+MOST_COMPARED = 2_000
+"""Models beyond which near copies are not looked for."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,17 +65,48 @@ class Splitter:
         self._strata = matrix.strata
         self._rank = np.arange(len(matrix.examples)) - starts
         self._held = np.repeat(heldout_counts(matrix.strata, plan.heldout), sizes)
+        self._matrix = matrix
 
     def draw(self, trial: int) -> Split:
-        """Draw models, and divide each subtask's examples."""
+        """Draw models, and divide each subtask's examples.
+
+        Near copies of targets are no sources, but where the paper's protocol or the request
+        says who is.
+        """
         rng = generator(self._plan.seed, trial, "split")
         out = self._heldout(rng)
-        free = rng.permutation(self._free)
-        drawn = self._plan.models.targets - len(self._fixed_targets)
-        targets = np.sort(np.concatenate((self._fixed_targets, free[:drawn])))
-        sources = self._fixed_sources if len(self._fixed_sources) else free[drawn:]
+        targets, sources = self._models(trial, rng)
         most = max(self._plan.models.sources, default=0)
+        if self._plan.purpose is not None and not len(self._fixed_sources):
+            sources = self._without_copies(targets, sources)
         return Split(targets, sources[:most], np.flatnonzero(~out), np.flatnonzero(out))
+
+    def _models(self, trial: int, rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Targets, ascending, and sources in the order drawn."""
+        count = self._plan.models.targets
+        if self._plan.setting != OWN:
+            rng = generator(self._plan.seed, trial, "target setting", self._plan.setting)
+            drawn = pools(self._plan, self._matrix, rng)
+            return np.sort(rng.permutation(drawn.targets)[:count]), rng.permutation(drawn.sources)
+        free = rng.permutation(self._free)
+        left = count - len(self._fixed_targets)
+        targets = np.sort(np.concatenate((self._fixed_targets, free[:left])))
+        return targets, self._fixed_sources if len(self._fixed_sources) else free[left:]
+
+    def _without_copies(self, targets: NDArray[np.int64], sources: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The sources that are no near copies of a target; those too where hardly any other is left."""
+        copied = np.isin(self._groups[sources], self._groups[targets])
+        if (~copied).sum() >= LEAST_SOURCES:
+            return sources[~copied]
+        return np.concatenate((sources[~copied], sources[copied]))
+
+    @cached_property
+    def _groups(self) -> NDArray[np.int64]:
+        """Group of near copies that each model is of."""
+        models = len(self._matrix.models)
+        if models > MOST_COMPARED or not self._plan.models.sources:
+            return np.arange(models)
+        return copy_groups(self._matrix.scores.astype(np.float64))
 
     def _heldout(self, rng: np.random.Generator) -> NDArray[np.bool_]:
         """Which examples are held out, shape (N,): drawn uniformly within each subtask."""

@@ -85,11 +85,13 @@ class TrialData:
         same, new = self.true_sums()
         return same / len(self._selection), new / max(len(self._heldout), 1)
 
-    def interval(self, sources: int | None, subset: Subset, level: float) -> NDArray[np.float64]:
-        """Intervals of the targets' scores on the selection part as `/scores` serves them, shape (T, 2)."""
+    def coverage(self, sources: int | None, subset: Subset, level: float) -> float:
+        """Share of the targets' full scores within their intervals as `/scores` serves them."""
         by = AbilityPredictor(self._model(sources), subset.indices, self.plan.expect)
         answers = self._target_scores[:, self._selection[subset.indices]].astype(np.float64)
-        return by.predict(answers).interval(level)
+        low, high = by.predict(answers).interval(level).T
+        full = self.true_means()[0]
+        return float(((low - 1e-9 <= full) & (full <= high + 1e-9)).mean())
 
     def _source(self, sources: int | None) -> Source:
         if sources not in self._sources:

@@ -18,11 +18,15 @@ from service.engine.experiment.estimates import Estimates
 from service.engine.experiment.splits import Splitter
 from service.engine.experiment.trial_data import TrialData
 from service.engine.planning.plan import Plan, Spec
+from service.engine.selection.registry import LEARNS_NOTHING
 
 Check = Callable[[float], None]
 
 REFITTED_TRIALS = 3
 """Trials in which each method is fitted twice, to report how stable its choice is."""
+COVERED_TRIALS = 3
+"""Trials in which intervals of scores are looked at."""
+LEVEL = 0.9
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +108,17 @@ def _run_group(
                     spec, line.sources, fits[0], subsets[0]
                 )
                 room.overlap[unit, entry, position, at] = jaccard(subsets)
+                if view.trial < COVERED_TRIALS and unit == 0 and served(spec):
+                    room.covered[entry, position, at] = view.coverage(line.sources, subsets[0], LEVEL)
         except Unsuitable as reason:
             sizes = [position] if fits else range(len(view.plan.sizes))
             room.skipped.update({(unit, e, s): str(reason) for e in wanted for s in sizes})
+
+
+def served(spec: Spec) -> bool:
+    """Whether scores on its examples are served with a predictor's interval."""
+    sample = spec.method in LEARNS_NOTHING and not spec.predicts
+    return spec.scored_by == "scores" and not sample
 
 
 def jaccard(subsets: list[Subset]) -> float:

@@ -11,6 +11,7 @@ pool-adjacent-violators (Barlow et al., Statistical Inference under Order Restri
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,9 @@ from scipy.interpolate import PchipInterpolator
 
 from service.engine.measures.clustered_errors import Clusters, StandardErrors
 from service.engine.measures.local_probit import Floats
+
+Errors = Literal["trials", "models"]
+"""Standard errors: of the same experiment with other seeds, or with other models too."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,12 +53,12 @@ class SizeCurve:
         """Standard errors of log MDAD at the sizes measured, each (S,)."""
         return self.clusters.errors(self.influence)
 
-    def at(self, sizes: NDArray[np.integer], shift: Floats | float = 0.0) -> Floats:
-        """Log MDAD, plus a shift at the sizes measured (S,), at other sizes, shape of `sizes`.
+    def at(self, sizes: NDArray[np.integer], errors: float = 0.0, of: Errors = "trials") -> Floats:
+        """Log MDAD, plus so many of its standard errors, at any sizes.
 
         Beyond the sizes measured, only what sampling does to it changes.
         """
-        values = self.log_mdad + shift
+        values = self.log_mdad + (errors * getattr(self.errors(), of) if errors else 0.0)
         if self.falls:
             values = _pools(values) @ values
         if len(self.sizes) == 1:
@@ -78,9 +82,15 @@ class SizeCurve:
         return self.clusters.errors(self.influence_at(size))
 
     def first_within(
-        self, log_target: float, shift: Floats | float = 0.0, *, beyond: int = 0, listed: bool = False
+        self,
+        log_target: float,
+        errors: float = 0.0,
+        of: Errors = "trials",
+        *,
+        beyond: int = 0,
+        listed: bool = False,
     ) -> int | None:
-        """Smallest size whose shifted log MDAD is within a target; None where none is.
+        """Smallest size whose log MDAD is so many standard errors within a target; None where none is.
 
         Parameters
         ----------
@@ -93,7 +103,7 @@ class SizeCurve:
         if not listed:
             last = max(int(sizes[-1]), min(beyond, self.n_examples - 1))
             sizes = np.arange(sizes[0], last + 1)
-        within = self.at(sizes, shift) <= log_target + 1e-12
+        within = self.at(sizes, errors, of) <= log_target + 1e-12
         return int(sizes[within.argmax()]) if within.any() else None
 
     def joined(self, second: SizeCurve) -> SizeCurve:

@@ -27,6 +27,7 @@ from service.engine.planning.fields import (
 from service.engine.planning.methods import Spec, check_methods, resolve, same_by_construction
 from service.engine.planning.sizes import AUTO, check_sizes, first_sizes
 from service.engine.planning.target_settings import (
+    OWN,
     TargetSetting,
     check_target_settings,
     known_days,
@@ -86,6 +87,8 @@ class Plan:
         For pull-request checks: the drop that a gate is to find.
     group : tuple of str
         Similar models reported on their own; always among the targets.
+    setting : str
+        How the targets of these trials differ from the source models; a plan's own do not.
     same_as : dict
         Label → label of the method that it is by construction on this matrix; only the latter runs.
     """
@@ -113,6 +116,7 @@ class Plan:
     families: Mapping[str, str]
     released: Mapping[str, int]
     same_as: dict[str, str]
+    setting: TargetSetting = OWN
 
     @property
     def exact(self) -> bool:

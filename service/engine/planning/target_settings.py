@@ -10,6 +10,15 @@ from service.engine.planning.fields import Fields, PlanError
 
 TargetSetting = Literal["like", "better", "worse", "family", "later"]
 TARGET_SETTINGS: tuple[TargetSetting, ...] = get_args(TargetSetting)
+OWN: TargetSetting = "like"
+"""What an experiment's own trials are: targets and sources drawn from one pool."""
+NEW_MODELS: Mapping[str, str] = {
+    "better": "better than the sources",
+    "worse": "worse than the sources",
+    "family": "of another family",
+    "later": "released later",
+}
+"""The other settings, as a reader knows them."""
 _ENOUGH_FOR_BETTER = 40
 
 

@@ -3,28 +3,52 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
 from service.engine.data.matrix import Matrix
 from service.engine.experiment.curves import Curve
-from service.engine.experiment.estimates import Estimates
 from service.engine.experiment.exact import WholeBenchmark, exact_curve, random_curve
 from service.engine.experiment.splits import heldout_counts, positions
+from service.engine.experiment.target_pools import fixed_pools
 from service.engine.measures.evaluate import LEAST_MODELS, AgreementRule
 from service.engine.measures.resolution import PairSpread
 from service.engine.measures.size_curve import SizeCurve
+from service.engine.measures.worst_curve import WorstCurve
 from service.engine.planning.plan import Plan
 from service.engine.planning.sizes import first_sizes
+from service.engine.planning.target_settings import OWN, TargetSetting
 from service.engine.reliability.candidates import LineKey, curve_for, key_of, target_of, theory
-from service.engine.reliability.stages import both_stages, other_heldout
+from service.engine.reliability.stages import (
+    Groups,
+    both_stages,
+    other_heldout,
+    settings_apart,
+    spread_in,
+)
 
 Check = Callable[[float], None]
 FORMULA_SHARES = (0.7, 0.9)
 """Sizes of random draws beyond those searched, as shares of the examples."""
 RANDOM: LineKey = ("random", None)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SettingLines:
+    """Lines of the trials of one setting, and of those beside them; spread of the pairs of its targets."""
+
+    lines: Mapping[LineKey, Curve]
+    beside: Mapping[LineKey, Curve]
+    spread: PairSpread
+
+    def curve(self, key: LineKey, plan: Plan) -> SizeCurve | None:
+        """MDAD by size for the plan's purpose."""
+        line = self.lines.get(key)
+        return (
+            None if line is None else curve_for(plan, plan.purpose, line, self.beside.get(key), self.spread)
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +66,8 @@ class Evidence:
     random : Curve
         Uniform draws from the full benchmark, by formula.
     heldout : int
+    apart : mapping
+        The same for each other setting that new models are expected in.
     """
 
     plan: Plan
@@ -50,6 +76,7 @@ class Evidence:
     beside: Mapping[LineKey, Curve]
     random: Curve
     heldout: int
+    apart: Mapping[TargetSetting, SettingLines] = field(default_factory=dict)
 
     @property
     def n_examples(self) -> int:
@@ -85,12 +112,24 @@ class Evidence:
         return self.n_models < LEAST_MODELS
 
     @cached_property
-    def candidates(self) -> dict[LineKey, SizeCurve]:
-        """MDAD by size for the purpose asked for, of each distinct line."""
-        return self.curves(self.plan.purpose)
+    def candidates(self) -> dict[LineKey, WorstCurve]:
+        """MDAD by size for the purpose asked for, of each distinct line: the worst of the settings."""
+        found = {}
+        for key, own in self.own_curves(self.plan.purpose).items():
+            by_setting: dict[str, SizeCurve] = {OWN: own}
+            for setting, lines in self.apart.items() if self.plan.purpose is not None else ():
+                curve = lines.curve(key, self.plan)
+                if curve is not None and len(curve.sizes):
+                    by_setting[setting] = curve
+            found[key] = WorstCurve(by_setting)
+        return found
 
-    def curves(self, purpose: str | None) -> dict[LineKey, SizeCurve]:
-        """MDAD by size for a purpose, of each distinct line that has one."""
+    def curves(self, purpose: str | None) -> dict[LineKey, WorstCurve]:
+        """MDAD by size for a purpose, of each distinct line that has one, for models like the sources."""
+        return {key: WorstCurve({OWN: curve}) for key, curve in self.own_curves(purpose).items()}
+
+    def own_curves(self, purpose: str | None) -> dict[LineKey, SizeCurve]:
+        """MDAD by size of the plan's own trials."""
         if self.few:
             new = purpose == "new_questions" or (purpose is None and self.heldout > 0)
             curve = theory(self.spread, self.plan.probability, self.n_models, new_questions=new)
@@ -111,7 +150,7 @@ class Evidence:
 def gather(
     full: Matrix,
     plan: Plan,
-    groups: Mapping[tuple[int, int], Estimates],
+    groups: Groups,
     subtask: int | None,
     check: Check,
 ) -> Evidence:
@@ -122,7 +161,7 @@ def gather(
     full : Matrix
         All examples.
     groups : mapping
-        Estimates by stage and number of examples held out.
+        Estimates by stage, number of examples held out, and setting.
     """
     matrix = full if subtask is None else full.take(examples=np.flatnonzero(full.strata == subtask))
     held = heldout_counts(full.strata, plan.heldout)
@@ -136,7 +175,24 @@ def gather(
     random, exact = _by_formula(plan, matrix, heldout, check)
     lines |= {key_of(line): line for line in exact}
     ordered = _in_order(plan, lines)
-    return Evidence(plan, matrix, ordered, beside, random, heldout)
+    apart = {}
+    if subtask is None:
+        apart = {s: _in_setting(full, plan, groups, s, check) for s in settings_apart(plan)}
+    return Evidence(plan, matrix, ordered, beside, random, heldout, apart)
+
+
+def _in_setting(
+    matrix: Matrix, plan: Plan, groups: Groups, setting: TargetSetting, check: Check
+) -> SettingLines:
+    """Lines of one setting; those with a formula on the models that may be its targets."""
+    lines = both_stages(matrix, plan, groups, plan.heldout, setting=setting)
+    other = other_heldout(plan)
+    beside = {} if other is None else both_stages(matrix, plan, groups, other, setting=setting)
+    if setting != "family":
+        pool = np.sort(fixed_pools(plan, matrix, setting).targets)
+        _, exact = _by_formula(plan, matrix.take(models=pool), 0, check)
+        lines |= {key_of(line): line for line in exact}
+    return SettingLines(lines, beside, spread_in(plan, matrix, setting))
 
 
 def formula_sizes(plan: Plan, n_examples: int, heldout: int) -> list[int]:

@@ -23,7 +23,7 @@ RULE = GateRule(margin=0.0, confidence=0.9, power=0.8, preset="regression")
 """The default gate."""
 DROP = 0.05
 """True drop of the pairs that a gate is measured on where none was named."""
-SIZES = (25, 50, 100, 250, 500, 1000)
+SIZES = (25, 50, 100, 250, 500)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ of all. No number depends on the cut.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from service.engine.data.matrix import Matrix
@@ -47,9 +48,7 @@ def parts(plan: Plan) -> list[dict[str, Any]]:
     for trials in all_trials(plan):
         each = max(1, int(PART_SECONDS / _trial_seconds(plan, trials.heldout)))
         starts = range(trials.first, max(trials.last, trials.first + 1), each)
-        found += [
-            Trials(trials.stage, trials.heldout, at, min(at + each, trials.last)).as_spec() for at in starts
-        ]
+        found += [replace(trials, first=at, last=min(at + each, trials.last)).as_spec() for at in starts]
     return found
 
 
@@ -93,10 +92,9 @@ def run_part(
     """
     trials = Trials.of(_with_stage(plan, spec))
     if trials.stage == 1:
-        of_part = first_stage_plan(plan, trials.heldout)
+        of_part = first_stage_plan(plan, trials.heldout, trials.setting)
     else:
-        first = {heldout: estimates for (_, heldout), estimates in grouped(earlier).items()}
-        of_part = second_stage_plan(matrix, plan, first)
+        of_part = second_stage_plan(matrix, plan, grouped(earlier), trials.setting)
     return run_trials(of_part, matrix, trials.first, trials.last, check).to_bytes()
 
 

@@ -1,9 +1,10 @@
 """The smallest size whose MDAD is within the target, with probability 0.8, however many methods compete.
 
-The size is the first n with log MDAD(n) + k · standard error ≤ log target, the error being that of
-the same experiment with other seeds (0 of a formula). One method alone needs k = Φ⁻¹(0.8). The best
-of K methods whose order is open looks better than it is; k = Φ⁻¹(1 − 0.2 / K) keeps the promise
-for any of them (Bonferroni).
+Where several kinds of new models are expected, the MDAD is that of the worst kind. The size is the
+first n with log MDAD(n) + k · standard error ≤ log target, the error being that of the same
+experiment with other seeds (0 of a formula). One method alone needs k = Φ⁻¹(0.8). The best of K
+methods whose order is open looks better than it is; k = Φ⁻¹(1 − 0.2 / K) keeps the promise for any
+of them (Bonferroni).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Generic, TypeVar
 import numpy as np
 from scipy.special import ndtri
 
-from service.engine.measures.size_curve import SizeCurve
+from service.engine.measures.worst_curve import WorstCurve
 
 KEPT = 0.8
 """Probability with which the MDAD of the recommended size is within the target."""
@@ -54,7 +55,7 @@ def margin(contenders: int) -> float:
 
 
 def minimal_size(
-    curves: Mapping[Key, SizeCurve], target: float, most: int, *, listed: bool = False
+    curves: Mapping[Key, WorstCurve], target: float, most: int, *, listed: bool = False
 ) -> MinimalSize[Key] | None:
     """Find it; None where no method is within the target at any size up to `most`.
 
@@ -89,41 +90,42 @@ def minimal_size(
     return MinimalSize(size, tuple(reaching), rivals, k)
 
 
-def value_at(curve: SizeCurve, size: int) -> float:
+def value_at(curve: WorstCurve, size: int) -> float:
     """Log MDAD at a size, +inf where it was not measured near it."""
     if not curve.sizes[0] <= size <= curve.sizes[-1]:
         return np.inf
     return float(curve.at(np.array([size]))[0])
 
 
-def within(curve: SizeCurve, size: int, log_target: float, k: float) -> bool:
+def within(curve: WorstCurve, size: int, log_target: float, k: float) -> bool:
     """Whether log MDAD + k standard errors is within the target at a size."""
     if not curve.sizes[0] <= size <= curve.sizes[-1]:
         return False
-    return bool(curve.at(np.array([size]), k * curve.errors().trials)[0] <= log_target + 1e-12)
+    return bool(curve.at(np.array([size]), k)[0] <= log_target + 1e-12)
 
 
-def is_open(curve: SizeCurve, best: SizeCurve, size: int, errors: float = OPEN) -> bool:
+def is_open(curve: WorstCurve, best: WorstCurve, size: int, errors: float = OPEN) -> bool:
     """Whether a method's MDAD at a size is less than so many paired standard errors above the best's."""
     behind = value_at(curve, size) - value_at(best, size)
     return behind < errors * paired_error(curve, best, size)
 
 
-def paired_error(one: SizeCurve, other: SizeCurve, size: int) -> float:
+def paired_error(one: WorstCurve, other: WorstCurve, size: int) -> float:
     """Standard error over seeds of the difference of two log MDADs at one size."""
-    first, second = one.influence_at(size), other.influence_at(size)
-    if first.shape == second.shape:
-        return float(one.clusters.errors(first - second).trials)
-    return float(np.hypot(one.clusters.errors(first).trials, other.clusters.errors(second).trials))
+    (setting, ours), (beside, theirs) = one.worst(size), other.worst(size)
+    first, second = ours.influence_at(size), theirs.influence_at(size)
+    if setting == beside and first.shape == second.shape:
+        return float(ours.clusters.errors(first - second).trials)
+    return float(np.hypot(ours.clusters.errors(first).trials, theirs.clusters.errors(second).trials))
 
 
-def smallest_size(curve: SizeCurve, log_target: float, k: float, *, listed: bool = False) -> int | None:
+def smallest_size(curve: WorstCurve, log_target: float, k: float, *, listed: bool = False) -> int | None:
     """First size whose log MDAD is k standard errors within the target; None where none measured is."""
-    return curve.first_within(log_target, k * curve.errors().trials, listed=listed)
+    return curve.first_within(log_target, k, listed=listed)
 
 
 def seed_interval(
-    curve: SizeCurve, log_target: float, k: float, *, listed: bool = False
+    curve: WorstCurve, log_target: float, k: float, *, listed: bool = False
 ) -> tuple[int | None, int | None]:
     """Sizes that the same experiment with other seeds would give in 90 % of cases; None beyond those
     measured.

@@ -12,6 +12,7 @@ from service.engine.experiment.curves import NEW, SAME, Cell, Curve
 from service.engine.experiment.simulated import Simulated
 from service.engine.measures.evaluate import AgreementRule
 from service.engine.planning.plan import Plan
+from service.engine.planning.target_settings import OWN
 from service.engine.reliability.candidates import LineKey, key_of
 from service.engine.reliability.stages import grouped, ran
 
@@ -32,13 +33,14 @@ def so_far(plan: Plan, pieces: Sequence[tuple[Mapping[str, Any], bytes]]) -> dic
         known by formula are not among them, for they take no trials. Trials beside the plan's own
         are neither shown nor counted.
     """
-    groups = {key: found for key, found in grouped(pieces).items() if key[1] == plan.heldout}
+    groups = {key: found for key, found in grouped(pieces).items() if key[1:] == (plan.heldout, OWN)}
     done = sum(len(estimates.targets) for estimates in groups.values())
     lines: dict[LineKey, Curve] = {}
     rule = AgreementRule(plan.probability, plan.paper_compat)
-    for (stage, heldout), estimates in sorted(groups.items()):
-        of_trials = replace(ran(plan, stage, heldout, estimates), trials=len(estimates.targets))
-        shown = Simulated.of(of_trials, estimates, 0, plan.outline.n_examples - heldout, heldout)
+    for group, estimates in sorted(groups.items(), key=lambda item: item[0].stage):
+        of_trials = replace(ran(plan, group, estimates), trials=len(estimates.targets))
+        n_same = plan.outline.n_examples - plan.heldout
+        shown = Simulated.of(of_trials, estimates, 0, n_same, plan.heldout)
         for line in shown.lines(rule):
             key = key_of(line)
             lines[key] = (

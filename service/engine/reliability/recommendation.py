@@ -10,9 +10,10 @@ import numpy as np
 
 from service.engine.experiment.curves import SAME, Cell, Curve
 from service.engine.measures.evaluate import critical, judgement, mdad_entry
-from service.engine.measures.size_curve import SizeCurve
+from service.engine.measures.worst_curve import WorstCurve
 from service.engine.planning.methods import BLP
 from service.engine.planning.plan import PULL_REQUEST_CHECK, Plan
+from service.engine.planning.target_settings import OWN
 from service.engine.reliability.candidates import BESIDE_TIMES, LineKey
 from service.engine.reliability.contrasts import agreement_contrast, error_contrast
 from service.engine.reliability.evidence import Evidence
@@ -27,6 +28,7 @@ from service.engine.reliability.minimal_size import (
     value_at,
 )
 from service.engine.reliability.size_search import TABLE
+from service.engine.reliability.target_settings import sizes_by_setting
 
 LISTED_PAIRS = 20
 SIMPLEST = (
@@ -60,6 +62,9 @@ class Recommendation:
     size: int | None = None
     size_interval: tuple[int | None, int | None] | None = None
     contenders: list[str] | None = None
+    decided_by: str | None = None
+    by_setting: list[dict[str, Any]] | None = None
+    for_like_alone: dict[str, Any] | None = None
     select: dict[str, Any] | None = None
     fraction: float | None = None
     mdad: float | None = None
@@ -139,7 +144,7 @@ def _status(evidence: Evidence, found: MinimalSize[LineKey] | None) -> str:
         return "recommended"
     if not evidence.candidates or not np.isfinite(evidence.resolution):
         return "not_reached"
-    reached = any(curve.log_mdad.min() < 0 for curve in evidence.candidates.values())
+    reached = any(curve.log_mdad().min() < 0 for curve in evidence.candidates.values())
     if not reached or (plan.purpose is None and not _any_reached(evidence)):
         return "not_reached"
     limited = not plan.auto or plan.max_size is not None
@@ -166,12 +171,30 @@ def _choose(answer: Recommendation, evidence: Evidence, found: MinimalSize[LineK
     answer.select = _select(line, found.size)
     answer.fraction = found.size / evidence.n_examples
     _judge(answer, evidence, key, curve, found.size)
+    if len(curve.by_setting) > 1:
+        answer.for_like_alone = _for_like_alone(evidence)
 
 
-def _judge(answer: Recommendation, evidence: Evidence, key: LineKey, curve: SizeCurve, size: int) -> None:
+def _for_like_alone(evidence: Evidence) -> dict[str, Any] | None:
+    """What would be recommended were new models like the sources; roughly, as trials were spent elsewhere."""
+    found = minimal_size(
+        evidence.curves(evidence.plan.purpose),
+        evidence.target,
+        largest(evidence),
+        listed=not evidence.plan.auto,
+    )
+    if found is None:
+        return None
+    label, sources = min(found.reaching, key=lambda key: complexity(evidence.line(key)))
+    return {"method": label, "source_models": sources, "size": found.size}
+
+
+def _judge(answer: Recommendation, evidence: Evidence, key: LineKey, curve: WorstCurve, size: int) -> None:
     """How well the examples recommended order models."""
     near = nearest(evidence.line(key), size, evidence.plan.truth)
     entry = at_size(curve, size)
+    answer.decided_by = curve.worst(size)[0]
+    answer.by_setting = sizes_by_setting(evidence, key, size)
     answer.mdad = entry["mdad"]
     answer.interval, answer.seed_interval = entry.get("interval"), entry.get("seed_interval")
     if near is not None:
@@ -186,7 +209,7 @@ def _judge(answer: Recommendation, evidence: Evidence, key: LineKey, curve: Size
 
 
 def _size_interval(
-    evidence: Evidence, curve: SizeCurve, found: MinimalSize[LineKey]
+    evidence: Evidence, curve: WorstCurve, found: MinimalSize[LineKey]
 ) -> tuple[int | None, int | None]:
     listed = not evidence.plan.auto and not evidence.few
     return seed_interval(curve, float(np.log(evidence.target)), found.margin, listed=listed)
@@ -236,20 +259,22 @@ def _truth_of(cell: Cell, plan: Plan) -> str:
     return plan.truth if plan.truth in cell.results else SAME
 
 
-def at_size(curve: SizeCurve, size: int) -> dict[str, Any]:
-    """MDAD of a curve at a size, with intervals."""
-    errors = curve.errors_at(size)
+def at_size(curve: WorstCurve, size: int) -> dict[str, Any]:
+    """MDAD at a size, with intervals: of the setting that decides there."""
+    worst = curve.worst(size)[1]
+    errors = worst.errors_at(size)
     return mdad_entry(
-        value_at(curve, size), (float(errors.trials), float(errors.models)), curve.clusters.n_models
+        value_at(curve, size), (float(errors.trials), float(errors.models)), worst.clusters.n_models
     )
 
 
-def relied_on_size(evidence: Evidence, curve: SizeCurve) -> int | None:
+def relied_on_size(evidence: Evidence, curve: WorstCurve) -> int | None:
     """Smallest size whose MDAD's interval, over models too, ends within the target."""
     if evidence.few or evidence.target <= 0:
         return None
-    shift = critical(curve.clusters.n_models) * curve.errors().models
-    return curve.first_within(np.log(evidence.target), shift, listed=not evidence.plan.auto)
+    fewest = min(one.clusters.n_models for one in curve.by_setting.values())
+    log_target = float(np.log(evidence.target))
+    return curve.first_within(log_target, critical(fewest), "models", listed=not evidence.plan.auto)
 
 
 def _select(line: Curve, size: int) -> dict[str, Any]:
@@ -260,10 +285,11 @@ def _select(line: Curve, size: int) -> dict[str, Any]:
 
 def _beside(evidence: Evidence, size: int) -> dict[str, Any] | None:
     """Exact random draws of the same size from the full benchmark."""
-    curve = evidence.random.curves.get(SAME)
+    found = evidence.random.curves.get(SAME)
     cell = nearest(evidence.random, size, SAME)
-    if curve is None or cell is None or not curve.sizes[0] <= size <= curve.sizes[-1]:
+    if found is None or cell is None or not found.sizes[0] <= size <= found.sizes[-1]:
         return None
+    curve = WorstCurve({OWN: found})
     report = judgement(*cell.results[SAME])
     if size not in evidence.random.cells or not evidence.plan.paper_compat:
         report |= at_size(curve, size)
@@ -318,7 +344,7 @@ def alternatives(evidence: Evidence) -> list[dict[str, Any]]:
     return answer
 
 
-def size_for(evidence: Evidence, curve: SizeCurve, target: float) -> int | None:
+def size_for(evidence: Evidence, curve: WorstCurve, target: float) -> int | None:
     """Smallest size of one line that keeps a target with probability 0.8."""
     if target <= 0:
         return None
@@ -344,14 +370,13 @@ def by_target(evidence: Evidence) -> list[dict[str, Any]]:
     return answer
 
 
-def _size_or_beyond(evidence: Evidence, curve: SizeCurve, target: float) -> dict[str, Any]:
+def _size_or_beyond(evidence: Evidence, curve: WorstCurve, target: float) -> dict[str, Any]:
     """Size for a target; beyond the sizes measured, as sampling alone would lower the MDAD there."""
     size = size_for(evidence, curve, target)
     if size is not None or not curve.falls or not evidence.plan.auto or target <= 0:
         return {"size": size, "measured": size is not None}
-    shift = margin(1) * curve.errors().trials
     most = largest(evidence)
-    beyond = curve.first_within(float(np.log(target)), shift, beyond=most)
+    beyond = curve.first_within(float(np.log(target)), margin(1), beyond=most)
     return {"size": beyond if beyond is not None and beyond <= most else None, "measured": False}
 
 

@@ -11,7 +11,6 @@ import numpy as np
 from service.engine.data.matrix import Matrix
 from service.engine.data.pairs import choose_pairs
 from service.engine.experiment import simulated
-from service.engine.experiment.estimates import Estimates
 from service.engine.experiment.exact import sampling_note
 from service.engine.experiment.splits import generator
 from service.engine.experiment.trials import units
@@ -30,36 +29,37 @@ from service.engine.reliability.recommendation import (
     by_target,
     recommend,
 )
+from service.engine.reliability.stages import Groups
 from service.engine.reliability.subtasks import group_report
 from service.engine.reliability.target_settings import judge_settings, setting_warnings
 from service.engine.reliability.wording import sentence
 
 Check = Callable[[float], None]
-Groups = Mapping[tuple[int, int], Estimates]
 
 
 def assemble_result(matrix: Matrix, plan: Plan, groups: Groups, check: Check) -> dict[str, Any]:
     """The benchmark's result; with `by_subtask` each subtask's own in `subtasks`."""
     parts = units(plan, matrix)
-    results = []
+    results: list[dict[str, Any]] = []
+    judged: list[dict[str, Any]] = []
     for unit, subtask in enumerate(parts):
         check(unit / len(parts))
-        results.append(_unit_result(matrix, plan, groups, subtask, check))
+        evidence = gather(matrix, plan, groups, subtask, check)
+        results.append(_unit_result(evidence, groups, check))
+        judged = judge_settings(evidence) if subtask is None else judged
     answer: dict[str, Any] = {"settings": plan.settings, **results[0]}
     if plan.by_subtask:
         names = zip(matrix.subtasks, results[1:], strict=True)
         answer["subtasks"] = [{"subtask": name, **result} for name, result in names]
-    answer["target_settings"] = judge_settings(matrix, plan, check)
-    answer["warnings"] = setting_warnings(matrix, answer["target_settings"])
+    answer["target_settings"] = judged
+    answer["warnings"] = setting_warnings(matrix, judged)
     plain: dict[str, Any] = _plain(answer)
     return plain
 
 
-def _unit_result(
-    matrix: Matrix, plan: Plan, groups: Groups, subtask: int | None, check: Check
-) -> dict[str, Any]:
+def _unit_result(evidence: Evidence, groups: Groups, check: Check) -> dict[str, Any]:
     """Everything about the whole benchmark or one subtask of it."""
-    evidence = gather(matrix, plan, groups, subtask, check)
+    plan = evidence.plan
     check_first = plan.purpose == PULL_REQUEST_CHECK
     gates = _gates(evidence, None, check) if check_first else []
     recommendation = recommend(evidence, gates)

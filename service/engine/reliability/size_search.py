@@ -13,7 +13,7 @@ from typing import Generic
 
 import numpy as np
 
-from service.engine.measures.size_curve import SizeCurve
+from service.engine.measures.worst_curve import WorstCurve
 from service.engine.reliability.minimal_size import Key, is_open, value_at
 
 BRACKET = (0.72, 0.85, 1.0, 1.18, 1.4)
@@ -39,7 +39,7 @@ class SecondStage(Generic[Key]):
 
 
 def second_stage(
-    curves: Mapping[Key, SizeCurve], target: float, n_examples: int, most: int
+    curves: Mapping[Key, WorstCurve], target: float, n_examples: int, most: int
 ) -> SecondStage[Key]:
     """Sizes about the smallest that meets the target, and the methods worth trying there.
 
@@ -56,7 +56,7 @@ def second_stage(
     largest = max(1, min(most, int(LARGEST * n_examples)))
     log_target = np.log(target) if target > 0 else -np.inf
     first = {
-        key: curve.first_within(log_target, CAUTION * curve.errors().trials, beyond=largest) or largest
+        key: curve.first_within(log_target, CAUTION, beyond=largest) or largest
         for key, curve in curves.items()
     }
     size = min(*first.values(), largest)

@@ -5,20 +5,19 @@ Source: arXiv 2510.08730, the comparison of models of the same size (8B).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from service.engine.data.matrix import Matrix
 from service.engine.experiment.curves import NEW, SAME, Cell, Curve
-from service.engine.experiment.estimates import Estimates
 from service.engine.experiment.exact import WholeBenchmark, exact_curve, random_curve
 from service.engine.experiment.splits import positions
 from service.engine.measures.evaluate import AgreementRule, judgement
 from service.engine.planning.plan import Plan
 from service.engine.reliability.own_pairs import close_pairs
-from service.engine.reliability.stages import both_stages
+from service.engine.reliability.stages import Groups, both_stages
 
 Check = Callable[[float], None]
 LISTED_PAIRS = 200
@@ -33,9 +32,7 @@ KEPT = (
 )
 
 
-def group_report(
-    plan: Plan, matrix: Matrix, groups: Mapping[tuple[int, int], Estimates], random: Curve, check: Check
-) -> dict[str, Any]:
+def group_report(plan: Plan, matrix: Matrix, groups: Groups, random: Curve, check: Check) -> dict[str, Any]:
     """Share of the group's pairs preserved by method and size, exact random, and the pairs.
 
     Pairs are listed neighbours in rank first, with difference and disagreement on

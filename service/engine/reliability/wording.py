@@ -8,6 +8,7 @@ import numpy as np
 
 from service.engine.data.pairs import EQUAL
 from service.engine.planning.plan import PULL_REQUEST_CHECK, Plan
+from service.engine.planning.target_settings import NEW_MODELS, OWN
 from service.engine.reliability.gates import RULE
 
 if TYPE_CHECKING:
@@ -36,7 +37,22 @@ def sentence(evidence: Evidence, found: Recommendation, gates: Sequence[MethodGa
     advice = f"Use {found.size} of {evidence.n_examples} examples {how}"
     order = f"come out in the order that {_truth(plan)} give them in {chance} of cases"
     first = f"{advice}: models {points(found.target_mdad)} or more apart {order}"
-    return " ".join([f"{first}{_measured(found)}.", *_resolution(evidence, found)])
+    return " ".join([f"{first}{_measured(found)}.", *_deciding(plan, found), *_resolution(evidence, found)])
+
+
+def _deciding(plan: Plan, found: Recommendation) -> list[str]:
+    """What models like the sources alone would need, where other kinds of new models ask for more."""
+    alone = found.for_like_alone
+    if alone is None or found.size is None or alone["size"] >= found.size:
+        return []
+    others = " or ".join(
+        NEW_MODELS[one["setting"]] for one in found.by_setting or [] if one["setting"] != OWN
+    )
+    how = _chosen(plan, alone["method"], alone["source_models"])
+    return [
+        f"This holds for new models {others}, too; for models like the sources about {alone['size']} {how} "
+        "would do (target_settings)."
+    ]
 
 
 def _check(evidence: Evidence, found: Recommendation, gates: Sequence[MethodGate]) -> str:

@@ -27,7 +27,7 @@ def test_the_plan_holds_for_models_it_was_not_made_with():
         setting = Setting("full_benchmark", evidence=evidence, baseline=scores[first].astype(float))
         both = scores[[first, second]][:, chosen].astype(float)
         found.append(compare(*both, Design.random(100, 500), RULE, setting).verdict == "fail")
-    assert np.mean(found) == pytest.approx(0.8, abs=0.06)
+    assert np.mean(found) == pytest.approx(0.8, abs=0.07)
 
 
 def test_without_models_the_disagreement_decides():

@@ -28,7 +28,9 @@ def test_a_gate_sees_less_than_the_mdad_says() -> None:
 
 
 def test_a_check_gets_the_fewest_examples_that_find_its_drop() -> None:
-    result = made.run(DATA, methods=["random", "optimal_design"], purpose="pull_request_check", drop=0.1)
+    result = made.run(
+        DATA, methods=["random", "optimal_design"], purpose="pull_request_check", drop=0.1, trials=3
+    )
     found = result["recommendation"]
     sizes = {gate["label"]: gate["size"] for gate in result["gates"]}
     assert found["size"] == min(sizes.values())
@@ -57,7 +59,7 @@ def test_a_drop_of_less_than_an_example_needs_them_all() -> None:
 
 
 def test_better_models_are_checked_on_a_sample() -> None:
-    ask = {"methods": ["random", "optimal_design"], "purpose": "pull_request_check", "drop": 0.1}
+    ask = {"methods": ["random", "optimal_design"], "purpose": "pull_request_check", "drop": 0.1, "trials": 3}
     found = made.run(DATA, expect="better", **ask)["recommendation"]
     assert found["method"] == "random"
 

@@ -11,14 +11,18 @@ import pytest
 from service.engine.data.matrix import Matrix
 from service.engine.data.outline import Outline
 from service.engine.planning.plan import PlanError, mdad_plan
-from service.engine.reliability.target_settings import judge_settings
+from service.engine.reliability.mdad_job import assemble, run_all
 from tests.engine.made import answers, matrix, skills
 
 
 def judged(data: Matrix, outline: Outline | None = None, **settings: Any) -> dict[str, dict[str, Any]]:
-    request = {"methods": ["random", "optimal_design"], "sizes": [20], "trials": 3, "holdout": 0} | settings
+    return {entry["setting"]: entry for entry in result(data, outline, **settings)["target_settings"]}
+
+
+def result(data: Matrix, outline: Outline | None = None, **settings: Any) -> dict[str, Any]:
+    request = {"methods": ["random", "optimal_design"], "sizes": [20], "trials": 3} | settings
     plan = mdad_plan(request, outline or Outline.of(data))
-    return {entry["setting"]: entry for entry in judge_settings(data, plan, lambda _: None)}
+    return assemble(data, plan, run_all(data, plan, lambda _: None), lambda _: None)
 
 
 def size(entry: dict[str, Any], label: str) -> dict[str, Any]:
@@ -82,3 +86,34 @@ def test_near_copies_of_targets_are_no_sources() -> None:
 def test_unknown_settings_are_refused() -> None:
     with pytest.raises(PlanError, match="/target_settings/0"):
         judged(matrix(answers(40, 100)), target_settings=["best"])
+
+
+def test_the_size_is_that_of_the_worse_setting_and_it_says_which() -> None:
+    data = matrix(answers(80, 400, seed=5))
+    ask = {"methods": ["random"], "sizes": "auto", "target_mdad": 0.05}
+    alone = {
+        setting: result(data, target_settings=[setting], **ask)["recommendation"]
+        for setting in ("like", "better")
+    }
+    both = result(data, target_settings=["like", "better"], **ask)["recommendation"]
+    sizes = {one["setting"]: one["size"] for one in both["by_setting"]}
+    assert both["size"] == max(sizes.values())
+    assert sizes["like"] == alone["like"]["size"]
+    assert sizes[both["decided_by"]] == both["size"]
+    assert both["mdad"] == max(one["mdad"] for one in both["by_setting"])
+    assert both["mdad"] <= 0.05
+
+
+def test_a_design_that_fails_better_models_gives_way_or_grows() -> None:
+    data = matrix(answers(60, 300, seed=2))
+    ask = {"methods": ["optimal_design"], "sizes": "auto", "target_mdad": 0.07, "trials": 20}
+    like = result(data, target_settings=["like"], **ask)["recommendation"]
+    both = result(data, target_settings=["like", "better"], **ask)["recommendation"]
+    assert both["size"] >= like["size"]
+    assert {one["setting"] for one in both["by_setting"]} == {"like", "better"}
+
+
+def test_named_targets_say_themselves_who_is_new() -> None:
+    data = matrix(answers(50, 200))
+    found = judged(data, target_settings=["like", "better"], target_models=[f"m{i:03}" for i in range(12)])
+    assert "named" in found["better"]["reason"]
