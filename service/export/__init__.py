@@ -4,7 +4,16 @@
 >>> form.write(choice), form.command(choice)
 """
 
+from service.export.load import exported_selection
 from service.export.registry import FORMATS, TOOLS, ExportFormat
 from service.export.selection import Example, ExportedSelection, ExportError
 
-__all__ = ["FORMATS", "TOOLS", "Example", "ExportError", "ExportFormat", "ExportedSelection"]
+__all__ = [
+    "FORMATS",
+    "TOOLS",
+    "Example",
+    "ExportError",
+    "ExportFormat",
+    "ExportedSelection",
+    "exported_selection",
+]

@@ -15,6 +15,8 @@ class ExportFormat:
 
     Attributes
     ----------
+    about : str
+        What the file holds, for the API's documentation.
     write : ExportedSelection → str
         May raise ExportError.
     run : (ExportedSelection, file name) → str, optional
@@ -24,6 +26,7 @@ class ExportFormat:
     name: str
     media_type: str
     ending: str
+    about: str
     write: Callable[[ExportedSelection], str]
     run: Callable[[ExportedSelection, str], str] | None = None
 
@@ -36,13 +39,19 @@ class ExportFormat:
         return None if self.run is None else self.run(selection, self.filename(selection))
 
 
+_CSV = "with weights; text that a spreadsheet would read as a formula gets a leading apostrophe"
+_JSON = "with weights and the tool's own ids"
+_LM_EVAL = "the JSON for lm-evaluation-harness's `--samples`"
+_INSPECT = "the value for Inspect's `--sample-id`"
+_HELM = "refused, with the reason"
+
 _ALL = (
-    ExportFormat("ids", "text/plain", "txt", plain.ids),
-    ExportFormat("csv", "text/csv", "csv", plain.csv),
-    ExportFormat("json", "application/json", "json", plain.as_json),
-    ExportFormat("lm_eval", "application/json", "lm_eval.json", lm_eval.write, lm_eval.command),
-    ExportFormat("inspect", "text/plain", "inspect.txt", inspect_ai.write, inspect_ai.command),
-    ExportFormat("helm", "text/plain", "helm.txt", helm.write, helm.command),
+    ExportFormat("ids", "text/plain", "txt", "one per line", plain.ids),
+    ExportFormat("csv", "text/csv", "csv", _CSV, plain.csv),
+    ExportFormat("json", "application/json", "json", _JSON, plain.as_json),
+    ExportFormat("lm_eval", "application/json", "lm_eval.json", _LM_EVAL, lm_eval.write, lm_eval.command),
+    ExportFormat("inspect", "text/plain", "inspect.txt", _INSPECT, inspect_ai.write, inspect_ai.command),
+    ExportFormat("helm", "text/plain", "helm.txt", _HELM, helm.write, helm.command),
 )
 
 FORMATS = {form.name: form for form in _ALL}

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from sqlalchemy import Connection, Engine, create_engine, func, select
 
+Transaction = Connection
+"""What a caller opens and hands to the store's functions; it needs no other of SQLAlchemy."""
+
 _SESSION = {
     "timezone": "UTC",
     "lock_timeout": "10s",

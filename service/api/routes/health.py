@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from functools import lru_cache
 from typing import Literal
 
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
 from fastapi import APIRouter
-from sqlalchemy import Engine
 
-import migrations
 from service.api.context import ContextDep
 from service.api.route_classes import PublicRoute
 from service.core import disk
-from service.core.errors import Unavailable
 from service.core.settings import Settings
 from service.schemas.health import Live, Ready
 from service.schemas.problems import refusals
+from service.store.schema_version import check_schema
 
 BROKER_SECONDS = 0.7
 # Times the space that must be left: time enough to make some.
@@ -40,7 +35,7 @@ async def ready(context: ContextDep) -> Ready:
 
     Without the broker the service is `degraded`: jobs are accepted and start when the broker is back.
     """
-    await context.checks.run(_check_schema, context.checks.engine)
+    await context.checks.run(check_schema, context.checks.engine)
     reachable = False
     with contextlib.suppress(TimeoutError):
         # Do not wait for a frozen broker longer than a probe would; the thread ends a little later.
@@ -62,22 +57,3 @@ def _space(settings: Settings) -> Literal["ok", "low", "full", "unknown"]:
     if free < settings.min_free_mib:
         return "full"
     return "low" if free < LOW * settings.min_free_mib else "ok"
-
-
-def _check_schema(engine: Engine) -> None:
-    with engine.connect() as conn:
-        found = set(MigrationContext.configure(conn).get_current_heads())
-    known, needed = _revisions()
-    # An unknown revision is of a later release, whose migrations are compatible with this release's code.
-    if found != needed and not found - known:
-        raise Unavailable(
-            f"The database's schema is at {', '.join(sorted(found)) or 'nothing'}, but this release needs "
-            f"{', '.join(sorted(needed))}; run `tastetest migrate`."
-        )
-
-
-@lru_cache
-def _revisions() -> tuple[set[str], set[str]]:
-    """All revisions that this release knows, and the newest."""
-    scripts = ScriptDirectory.from_config(migrations.config())
-    return {script.revision for script in scripts.walk_revisions()}, set(scripts.get_heads())

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Annotated, Any
 
 import orjson
 from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.responses import HTMLResponse
-from sqlalchemy import Connection
 
 from service.api import etags
 from service.api.context import AppContext, ContextDep
@@ -20,16 +18,14 @@ from service.api.routes import selection_exports
 from service.api.routes.jobs import JobId
 from service.core.errors import FieldError, NotFound
 from service.core.spreadsheet_csv import to_csv
-from service.export import TOOLS
+from service.export import TOOLS, ExportedSelection, exported_selection
 from service.report import figures, job_page, tables, templates_env
 from service.report.theme import Theme
 from service.schemas.problems import refusals
-from service.store import jobs, matrices, selections
-from service.store.records import JobRecord, MatrixRecord
+from service.usecases.job_report import JobReport, finished_report, job_report
 
 router = APIRouter(prefix="/jobs/{job_id}/report", tags=["reports"], route_class=StrictRoute)
 
-MOST_MODELS = 1_000_000
 NOT_MODIFIED: dict[int | str, dict[str, Any]] = {304: {"description": "You have this version already"}}
 PNG: dict[str, Any] = {"image/png": {"schema": {"type": "string", "format": "binary"}}}
 SVG: dict[str, Any] = {"image/svg+xml": {"schema": {"type": "string"}}}
@@ -40,22 +36,6 @@ FigureName = Annotated[
     str, Path(description=f"One of {', '.join(figures.NAMES)}; not every job has all of them.")
 ]
 TableName = Annotated[str, Path(description=f"One of {', '.join(tables.TABLES)}.")]
-
-
-@dataclass(frozen=True, slots=True)
-class ReportData:
-    """The data of a report; `result` is None until the job has succeeded."""
-
-    job: JobRecord
-    matrix: MatrixRecord
-    result: bytes | None
-    scores: dict[str, float | None]
-    runs: tuple[job_page.Run, ...] = ()
-
-    def etag(self, *what: str) -> str:
-        """The entity tag of one rendering of the result by this version."""
-        parts = (self.result or b"", *(part.encode() for part in (version("tastetest"), *what)))
-        return hashlib.sha256(b"\0".join(parts)).hexdigest()
 
 
 @router.get(
@@ -70,15 +50,16 @@ class ReportData:
 def get_report(job_id: JobId, request: Request, context: ContextDep) -> Response:
     """The job as a page: its progress while it runs, then its result in words, figures and tables."""
     with context.engine.begin() as conn:
-        data = _report_data(conn, job_id)
+        data = job_report(conn, job_id)
+        runs = () if data.selection is None else _runs(exported_selection(conn, data.selection))
     base_url = str(request.base_url)
 
     def render() -> str:
-        return job_page.job_page(data.job, data.matrix, data.result, data.scores, base_url, data.runs)
+        return job_page.job_page(data.job, data.matrix, data.result, data.scores, base_url, runs)
 
     if data.result is None:
         return HTMLResponse(render(), headers={**templates_env.PAGE_HEADERS, "Cache-Control": "no-store"})
-    etag = data.etag("page", data.matrix.name, base_url, *(str(run) for run in data.runs))
+    etag = _etag(data, "page", data.matrix.name, base_url, *(str(run) for run in runs))
     return _cached(request, etag, templates_env.PAGE_HEADERS, "text/html", render)
 
 
@@ -95,7 +76,7 @@ def get_figure_svg(
     headers = templates_env.figure_headers(theme)
     return _cached(
         request,
-        data.etag("svg", name, theme),
+        _etag(data, "svg", name, theme),
         headers,
         "image/svg+xml",
         lambda: str(_figure(data, name).svg(theme)),
@@ -113,7 +94,7 @@ def get_figure_png(
     """A figure of a report as PNG, for slides and documents."""
     data = _finished(context, job_id)
     return _cached(
-        request, data.etag("png", name, theme), {}, "image/png", lambda: _png(_figure(data, name), theme)
+        request, _etag(data, "png", name, theme), {}, "image/png", lambda: _png(_figure(data, name), theme)
     )
 
 
@@ -126,45 +107,30 @@ def get_table(job_id: JobId, name: TableName, request: Request, context: Context
     """A table of a report as CSV; fractions, as everywhere in the API."""
     data = _finished(context, job_id)
     headers = {"Content-Disposition": f'attachment; filename="{data.job.id}-{name}.csv"'}
-    return _cached(request, data.etag("csv", name), headers, "text/csv", lambda: _table(data, name))
+    return _cached(request, _etag(data, "csv", name), headers, "text/csv", lambda: _table(data, name))
 
 
-def _report_data(conn: Connection, job_id: str) -> ReportData:
-    job = jobs.get(conn, job_id)
-    matrix = matrices.get(conn, job.matrix_id, job.revision)
-    if job.status != "succeeded":
-        return ReportData(job, matrix, None, {})
-    models = matrices.models(conn, matrix.id, matrix.revision, None, MOST_MODELS).items
-    result = jobs.result(conn, job.id)
-    runs = _runs(conn, result) if job.kind == "select" else ()
-    return ReportData(job, matrix, result, {model.model: model.accuracy for model in models}, runs)
-
-
-def _runs(conn: Connection, result: bytes) -> tuple[job_page.Run, ...]:
-    try:
-        selection = selections.get(conn, orjson.loads(result)["selection_id"])
-    except NotFound:
-        # A selection may be deleted earlier than its job.
-        return ()
+def _runs(selection: ExportedSelection) -> tuple[job_page.Run, ...]:
+    """How the tools that know the examples run the chosen ones only."""
     return tuple(
         job_page.Run(offer.href, offer.filename, offer.command, offer.reason)
-        for offer in selection_exports.available_exports(
-            selection_exports.exported_selection(conn, selection)
-        )
+        for offer in selection_exports.available_exports(selection)
         if offer.format in TOOLS
     )
 
 
-def _finished(context: AppContext, job_id: str) -> ReportData:
-    """The data of a job; refuse a job without a result."""
+def _finished(context: AppContext, job_id: str) -> JobReport:
     with context.engine.begin() as conn:
-        data = _report_data(conn, job_id)
-        if data.result is None:
-            jobs.result(conn, job_id)
-    return data
+        return finished_report(conn, job_id)
 
 
-def _figure(data: ReportData, name: str) -> figures.Figure:
+def _etag(data: JobReport, *what: str) -> str:
+    """The entity tag of one rendering of the result by this version."""
+    parts = (data.result or b"", *(part.encode() for part in (version("tastetest"), *what)))
+    return hashlib.sha256(b"\0".join(parts)).hexdigest()
+
+
+def _figure(data: JobReport, name: str) -> figures.Figure:
     drawn = figures.figures(_mdad(data), job_page.known(data.scores))
     if name not in drawn:
         raise _unknown(data, "figure", name, drawn)
@@ -183,19 +149,19 @@ def _png(figure: figures.Figure, theme: Theme) -> bytes:
         raise NotFound(detail, [FieldError("path/name", "not_installed", detail)]) from error
 
 
-def _table(data: ReportData, name: str) -> str:
+def _table(data: JobReport, name: str) -> str:
     result = _mdad(data)
     if not result or name not in tables.TABLES:
         raise _unknown(data, "table", name, tables.TABLES if result else {})
     return to_csv(tables.TABLES[name](result, data.scores))
 
 
-def _mdad(data: ReportData) -> dict[str, Any]:
+def _mdad(data: JobReport) -> dict[str, Any]:
     """The result of a reliability job; empty for other jobs, which have no figures."""
     return orjson.loads(data.result or b"{}") if data.job.kind == "mdad" else {}
 
 
-def _unknown(data: ReportData, what: str, name: str, known: Iterable[str]) -> NotFound:
+def _unknown(data: JobReport, what: str, name: str, known: Iterable[str]) -> NotFound:
     offered = ", ".join(known) or "none"
     detail = f"The report of job {data.job.id} has no {what} {name!r}; it has: {offered}."
     return NotFound(detail, [FieldError("path/name", "not_found", f"One of: {offered}.")])

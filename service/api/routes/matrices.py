@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Body, Path, Query, Request, Response
-from sqlalchemy import Connection
 
 from service.api import etags, responses
 from service.api.context import AppContext, ContextDep
@@ -27,6 +26,7 @@ from service.schemas.matrices import (
 from service.schemas.problems import refusals
 from service.schemas.uploads import UploadFields
 from service.store import cells, matrices
+from service.store.database import Transaction
 from service.store.idempotency import StoredAnswer
 from service.usecases import upload_matrix
 from service.usecases.model_facts import change
@@ -64,7 +64,7 @@ def _create(context: AppContext, sent: Received, key: str | None) -> Response:
     # Before the transaction: reading can take seconds, and no connection should wait for it.
     upload = _file(context, sent).read()
 
-    def work(conn: Connection) -> StoredAnswer:
+    def work(conn: Transaction) -> StoredAnswer:
         record = upload_matrix.create_matrix(
             conn, upload, sent.name, context.settings.max_stored_bytes, sent.facts
         )

@@ -6,7 +6,6 @@ from typing import Annotated
 
 import structlog
 from fastapi import APIRouter, BackgroundTasks, Body, Response
-from sqlalchemy import Connection
 
 from service.api import responses
 from service.api.context import AppContext, ContextDep
@@ -17,6 +16,7 @@ from service.core.settings import Settings
 from service.schemas.jobs import JobKind, JobView
 from service.schemas.problems import refusals
 from service.schemas.requests import MdadRequest, SelectRequest
+from service.store.database import Transaction
 from service.store.idempotency import StoredAnswer
 from service.usecases.submit_job import JobLimits, JobRequest, submit_job
 
@@ -67,7 +67,7 @@ def _accept(
     settings = ask.model_dump(exclude={"matrix_id", "revision"}, exclude_none=True)
     request = JobRequest(kind, ask.matrix_id, ask.revision, settings)
 
-    def work(conn: Connection) -> StoredAnswer:
+    def work(conn: Transaction) -> StoredAnswer:
         job, created = submit_job(conn, request, _limits(context.settings))
         tracing.set_attributes(job_id=job.id)
         log.info("submitted", job_id=job.id, kind=kind, created=created)

@@ -14,12 +14,12 @@ from service.api import etags
 from service.api.context import ContextDep
 from service.api.parameters import Cursor
 from service.api.route_classes import StrictRoute
-from service.api.routes.job_reports import MOST_MODELS
 from service.api.routes.matrices import MatrixId, Revision
 from service.engine.selection.registry import METHODS
 from service.report import job_page, matrix_page, templates_env
 from service.schemas.problems import refusals
 from service.store import jobs, matrices
+from service.usecases.job_report import MOST_MODELS
 
 router = APIRouter(tags=["reports"], route_class=StrictRoute)
 

@@ -2,43 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from fastapi import Response
-from sqlalchemy import Connection
 
 from service.core.errors import FieldError, InvalidRequest
-from service.export import FORMATS, TOOLS, Example, ExportedSelection, ExportError, ExportFormat
+from service.export import FORMATS, TOOLS, ExportedSelection, ExportError, ExportFormat
 from service.schemas.selections import ExportView
-from service.store import matrices
-from service.store.records import SelectionRecord
 
-Name = Literal["ids", "csv", "json", "lm_eval", "inspect", "helm"]
+if TYPE_CHECKING:
+    Name = str
+else:
+    Name = Literal[tuple(FORMATS)]
 
-CONTENT = {
-    "text/plain": {"schema": {"type": "string"}, "example": "q17\nq42\n"},
-    "text/csv": {"schema": {"type": "string"}, "example": "id,weight,subtask\nq17,0.5,algebra\n"},
-    "application/json": {
-        "schema": {"type": "object", "additionalProperties": True},
-        "example": {"arc_easy": [17, 42]},
-    },
+_FORMATS = " ".join(f"`{form.name}`: {form.about}." for form in FORMATS.values())
+DESCRIPTION = f"""The chosen examples as a file; `GET /selections/{{id}}` has the command that takes it.
+
+{_FORMATS} Those with a command need a matrix that was read from logs of that tool.
+"""
+
+_SCHEMAS = {"application/json": {"type": "object", "additionalProperties": True}}
+CONTENT: dict[str, dict[str, Any]] = {
+    form.media_type: {"schema": _SCHEMAS.get(form.media_type, {"type": "string"})}
+    for form in FORMATS.values()
 }
-
-
-def exported_selection(conn: Connection, record: SelectionRecord) -> ExportedSelection:
-    """The content of a selection's exports."""
-    chosen = record.body["examples"]
-    origin = matrices.origin(conn, record.matrix_id)
-    if origin is None:
-        examples = [Example(e["id"], e["weight"], e["subtask"]) for e in chosen]
-        return ExportedSelection(record.id, record.content_hash, examples)
-    native = list(zip(origin.tasks, origin.ids, strict=True))
-    named = dict(zip(matrices.examples(conn, record.matrix_id), native, strict=True))
-    benchmark: dict[str, list[str]] = {}
-    for task, name in native:
-        benchmark.setdefault(task, []).append(name)
-    examples = [Example(e["id"], e["weight"], e["subtask"], *named[e["id"]]) for e in chosen]
-    return ExportedSelection(record.id, record.content_hash, examples, origin.tool, benchmark)
 
 
 def available_exports(selection: ExportedSelection) -> list[ExportView]:

@@ -11,7 +11,7 @@ from service.api.context import ContextDep
 from service.api.parameters import Cursor, Limit, OfMatrix
 from service.api.route_classes import StrictRoute
 from service.api.routes import selection_exports
-from service.export import FORMATS
+from service.export import FORMATS, exported_selection
 from service.schemas.problems import refusals
 from service.schemas.selections import SelectionDetail, SelectionPage
 from service.store import selections
@@ -39,7 +39,7 @@ def get_selection(
     """A chosen micro-benchmark, and how to run it."""
     with context.engine.begin() as conn:
         record = selections.get(conn, selection_id)
-        selection = selection_exports.exported_selection(conn, record)
+        selection = exported_selection(conn, record)
     # The tool's ids are added to a matrix at most once, so the tag need not include them in full.
     etag = record.content_hash + (f".{selection.tool}" if selection.tool else "")
     if etags.is_current(request, etag):
@@ -60,6 +60,7 @@ def delete_selection(selection_id: SelectionId, context: ContextDep) -> None:
 @router.get(
     "/{selection_id}/export",
     response_class=Response,
+    description=selection_exports.DESCRIPTION,
     responses={200: {"content": selection_exports.CONTENT}, **etags.NOT_MODIFIED, **refusals(404)},
 )
 def export_selection(
@@ -68,16 +69,10 @@ def export_selection(
     context: ContextDep,
     format: Annotated[selection_exports.Name, Query(description="The format of the file.")] = "ids",
 ) -> Response:
-    """The chosen examples as a file for another tool; `GET /selections/{id}` has the command that takes it.
-
-    `ids`: one per line. `csv`: with weights; text that a spreadsheet would read as a formula gets a
-    leading apostrophe. `json`: with weights and the tool's own ids. `lm_eval`: the JSON for
-    lm-evaluation-harness's `--samples`. `inspect`: the value for Inspect's `--sample-id`. `helm`:
-    refused, with the reason. The last three need a matrix that was read from logs of that tool.
-    """
+    """The chosen examples as a file for another tool."""
     with context.engine.begin() as conn:
         record = selections.get(conn, selection_id)
-        selection, form = selection_exports.exported_selection(conn, record), FORMATS[format]
+        selection, form = exported_selection(conn, record), FORMATS[format]
     etag = f"{record.content_hash}.{format}.{selection.tool}"
     if etags.is_current(request, etag):
         return etags.not_modified(etag)
