@@ -7,7 +7,6 @@ from datetime import timedelta
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Path, Response
-from sqlalchemy import Connection
 
 from service.api import responses
 from service.api.context import AppContext, ContextDep
@@ -29,6 +28,7 @@ from service.schemas.sessions import (
     SessionView,
 )
 from service.store import sessions
+from service.store.database import Transaction
 from service.store.idempotency import StoredAnswer
 from service.store.records import SessionRecord
 from service.usecases import sessions as usecase
@@ -65,7 +65,7 @@ def create_session(
     settings = context.settings
     limits = SessionLimits(settings.max_open_sessions, _idle(context))
 
-    def work(conn: Connection) -> StoredAnswer:
+    def work(conn: Transaction) -> StoredAnswer:
         state = usecase.create_session(conn, context.sessions, _request(ask), limits)
         return stored_answer(201, session_view(state), {"Location": f"/sessions/{state.record.id}"})
 
@@ -105,7 +105,7 @@ def post_answers(
     """
     answers = {example: _given(value) for example, value in ask.answers.items()}
 
-    def do(conn: Connection) -> SessionState:
+    def do(conn: Transaction) -> SessionState:
         return usecase.add_answers(
             conn, context.sessions, session_id, answers, _idle(context), another_batch=ask.another_batch
         )
@@ -128,7 +128,7 @@ def delete_session(session_id: SessionId, context: ContextDep) -> None:
         sessions.delete(conn, session_id)
 
 
-def _stored(do: Callable[[Connection], SessionState]) -> Callable[[Connection], StoredAnswer]:
+def _stored(do: Callable[[Transaction], SessionState]) -> Callable[[Transaction], StoredAnswer]:
     return lambda conn: stored_answer(200, session_view(do(conn)), {})
 
 
