@@ -62,13 +62,18 @@ def aligned_to(upload: Upload, examples: Sequence[str]) -> Upload:
         return found
     index = {example: j for j, example in enumerate(examples)}
     columns = [index[example] for example in upload.matrix.examples]
+    here = np.zeros(len(examples), dtype=bool)
+    here[columns] = True
     states = np.full(matrix.scores.shape, NOT_RUN, dtype=np.uint8)
     states[:, columns] = SCORED if upload.states is None else upload.states
     repeats = None
     if upload.repeats is not None:
         repeats = np.zeros(matrix.scores.shape, dtype=np.uint16)
         repeats[:, columns] = upload.repeats
-    return replace(found, states=states, repeats=repeats, native=None, hashes=None)
+    attempts = upload.attempts
+    if attempts is not None:
+        attempts = tuple(mine.spread(here) for mine in attempts)
+    return replace(found, states=states, repeats=repeats, native=None, hashes=None, attempts=attempts)
 
 
 def _report(report: ModelReport, upload: Upload, n: int) -> ModelReport:
@@ -117,6 +122,7 @@ def renamed_by_content(
         states=None if upload.states is None else upload.states[:, order],
         repeats=None if upload.repeats is None else upload.repeats[:, order],
         hashes=tuple(upload.hashes[j] for j in order),
+        attempts=None if upload.attempts is None else tuple(mine.take(order) for mine in upload.attempts),
         native=None,
     )
 

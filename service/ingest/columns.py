@@ -33,6 +33,7 @@ _OPTIONAL = {
     "benchmark": ("benchmark", "benchmark_id", "dataset", "task"),
     "subtask": ("subtask",),
     "repeat": ("repeat", "epoch", "trial", "run", "seed", "attempt", "repetition"),
+    "outcome": ("outcome",),
     "metric": ("metric", "metric_name"),
     "filter": ("filter",),
     "count": ("count",),
@@ -71,6 +72,7 @@ class LongColumns:
     benchmark: str | None = None
     subtask: str | None = None
     repeat: str | None = None
+    outcome: str | None = None
     metric: str | None = None
     filter: str | None = None
     count: str | None = None

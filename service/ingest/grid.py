@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from service.core.errors import InvalidUpload, TooLarge
 from service.engine.data.matrix import Scores
-from service.ingest import claims, ids, matching, scores
+from service.ingest import attempts, claims, ids, matching, scores
 from service.ingest.context import Context
 from service.ingest.options import Options
 from service.ingest.records import Block, Floats, Place
 from service.ingest.refusals import listed, quoted, refuse
-from service.ingest.upload import ERRORED, NOT_RUN, SCORED, UNSCORED, Grid, ToolIdentifiers
+from service.ingest.upload import CELL_STATES, ERRORED, NOT_RUN, SCORED, UNSCORED, Grid, ToolIdentifiers
 
 _MOST_REPEATS = 65_535
 
@@ -77,7 +77,9 @@ class _Part:
     columns: NDArray[np.int32]
     values: Scores
     states: NDArray[np.uint8]
+    outcomes: NDArray[np.uint8]
     repeats: NDArray[np.int64] | None
+    unordered: bool
     counts: NDArray[np.int64] | None
     confidences: NDArray[np.float32] | None
     claim: claims.LogTotals
@@ -146,12 +148,13 @@ def _part(block: Block, columns: _Columns, context: Context) -> _Part:
         model=lambda *_: block.model,
         example=lambda _, j: block.names[j if block.codes is None else int(block.codes[j])],
     )
-    states_sent = np.where(np.isnan(block.values), UNSCORED, SCORED) if block.states is None else block.states
+    sent = np.where(np.isnan(block.values), UNSCORED, SCORED) if block.states is None else block.states
     options = Options() if block.scaled else context.options
-    found = scores.from_numbers(block.values[None], (states_sent != SCORED)[None], options, where)
-    states = np.zeros(len(states_sent), dtype=np.uint8) if found.states is None else found.states[0]
-    states = np.where(states_sent != SCORED, states_sent, states).astype(np.uint8)
-    values = np.where(states == SCORED, found.values[0], 0)
+    found = scores.from_numbers(block.values[None], (sent != SCORED)[None], options, where)
+    outcomes = np.zeros(len(sent), dtype=np.uint8) if found.states is None else found.states[0]
+    outcomes = np.where(sent != SCORED, sent, outcomes).astype(np.uint8)
+    values = np.where(outcomes == SCORED, found.values[0], 0)
+    states = CELL_STATES[outcomes]
     at = columns.of(block, context)
     trust = block.confidences
     return _Part(
@@ -160,7 +163,9 @@ def _part(block: Block, columns: _Columns, context: Context) -> _Part:
         columns=(at if block.codes is None else at[block.codes]).astype(np.int32),
         values=values.astype(np.uint8) if np.isin(values, (0, 1)).all() else values,
         states=states,
+        outcomes=outcomes,
         repeats=block.repeats,
+        unordered=block.unordered,
         counts=block.counts,
         confidences=None if trust is None else trust.astype(np.float32),
         claim=claims.of(block, values, states, options.scale),
@@ -201,8 +206,11 @@ def _grid(parts: dict[str, list[_Part]], columns: _Columns, context: Context) ->
     )
     trusted = _trusted(everything, context)
     grid.confidences = np.zeros(shape, dtype=np.float32) if trusted else None
-    for i, (model, ps) in enumerate(parts.items()):
-        _fill(grid, i, _Row.of(model, ps, grid.examples, trusted))
+    rows = [_Row.of(model, ps, grid.examples, trusted) for model, ps in parts.items()]
+    for i, row in enumerate(rows):
+        _fill(grid, i, row)
+    if grid.repeats is not None:
+        grid.attempts = attempts.of_rows([row.answers for row in rows], len(grid.examples), context)
     grid.subtasks = _subtasks(columns)
     return grid
 
@@ -231,6 +239,7 @@ def _trusted(parts: Sequence[_Part], context: Context) -> bool:
 class _Row:
     """All answers of one model, concatenated."""
 
+    answers: attempts.Answered
     columns: NDArray[np.int32]
     states: NDArray[np.uint8]
     values: Scores
@@ -243,11 +252,16 @@ class _Row:
         columns = np.concatenate([part.columns for part in parts])
         repeats = np.concatenate([_or_default(part.repeats, part, 0) for part in parts])
         _check_once(model, parts, examples, columns, repeats)
+        counts = np.concatenate([_or_default(part.counts, part, 1) for part in parts])
+        values = np.concatenate([part.values for part in parts])
+        outcomes = np.concatenate([part.outcomes for part in parts])
+        ordered = not any(part.unordered for part in parts)
         return cls(
+            answers=attempts.Answered(columns, repeats, values, outcomes, counts, ordered),
             columns=columns,
             states=np.concatenate([part.states for part in parts]),
-            values=np.concatenate([part.values for part in parts]),
-            counts=np.concatenate([_or_default(part.counts, part, 1) for part in parts]),
+            values=values,
+            counts=counts,
             confidences=np.concatenate([c for part in parts if (c := part.confidences) is not None])
             if trusted
             else None,

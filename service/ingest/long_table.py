@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +16,8 @@ from service.ingest import metric_choice, scores
 from service.ingest.columns import LongColumns
 from service.ingest.context import Context
 from service.ingest.records import Block, Place
-from service.ingest.refusals import quoted, refuse
+from service.ingest.refusals import listed, quoted, refuse
+from service.ingest.upload import OUTCOMES, SCORED
 
 Codes = NDArray[np.int64]
 
@@ -89,13 +90,24 @@ def blocks(
     models = _models(part, roles, rows, at, context)
     names, codes, subtasks = _examples(part, roles, at)
     values, states = _scores(part, roles, models, DictionaryColumn(names, codes), at, context)
+    if roles.outcome is not None:
+        states = _outcomes(part[roles.outcome], states, at)
     whole = Block("", source, names, values, at, codes, states, subtasks=subtasks, scaled=True)
-    whole.repeats = None if roles.repeat is None else part[roles.repeat].codes
+    whole.repeats = None if roles.repeat is None else _attempts(part[roles.repeat])
     if roles.count is not None:
         whole.counts = np.maximum(_numbers(part[roles.count], 1, "count", at), 1).astype(np.int64)
     if roles.confidence is not None:
         whole.confidences = _numbers(part[roles.confidence], np.nan, "confidence", at)
     yield from _by_model(whole, models)
+
+
+def _attempts(column: DictionaryColumn) -> Codes:
+    """Which attempt each row is: by number where all are numbers, else as text; rows without come first."""
+    numbers = [_number(word) for word in column.words]
+    keys: list[Any] = list(column.words) if np.isnan(numbers).any() else numbers
+    ranks = np.empty(len(keys), dtype=np.int64)
+    ranks[sorted(range(len(keys)), key=keys.__getitem__)] = np.arange(len(keys))
+    return np.append(ranks, -1)[column.codes]
 
 
 def _by_model(whole: Block, models: DictionaryColumn) -> Iterator[Block]:
@@ -225,6 +237,22 @@ def _scores(
         )
     states = None if cells.states is None else cells.states[0]
     return cells.values[0].astype(np.float64), states
+
+
+def _outcomes(column: DictionaryColumn, states: NDArray[np.uint8] | None, at: Place) -> NDArray[np.uint8]:
+    """How each row's attempt ended, where the table says; a row without a score is not scored."""
+    known = {name: code for code, name in enumerate(OUTCOMES)}
+    words = [word.strip().lower().replace(" ", "_") for word in column.words]
+    for k in np.unique(column.codes[column.codes >= 0]).tolist():
+        if words[k] not in known:
+            place = at(int(np.flatnonzero(column.codes == k)[0]))
+            raise refuse(
+                f"{place}: the outcome {quoted(column.words[k])} is not one of {listed(OUTCOMES, 10)}",
+                "outcome",
+                [(place, quoted(column.words[k]))],
+            )
+    given = np.array([*(known.get(word, SCORED) for word in words), SCORED], dtype=np.uint8)[column.codes]
+    return given if states is None else np.where(given == SCORED, states, given).astype(np.uint8)
 
 
 def _numbers(column: DictionaryColumn, empty: float, what: str, at: Place) -> NDArray[np.float64]:

@@ -91,3 +91,4 @@ def _name(grid: Grid, model: str) -> None:
     grid.states = None if grid.states is None else grid.states[row]
     grid.repeats = None if grid.repeats is None else grid.repeats[row]
     grid.confidences = None if grid.confidences is None else grid.confidences[row]
+    grid.attempts = None if grid.attempts is None else [grid.attempts[row[0]]]

@@ -30,9 +30,11 @@ class Block:
     values : ndarray of float64, shape (n,)
         Raw scores; NaN where missing.
     states : ndarray of uint8, shape (n,), optional
-        Index into `STATES`; None when NaN means unscored and all others are scored.
+        Index into `OUTCOMES`; None when NaN means unscored and all others are scored.
     repeats : ndarray of int64, shape (n,), optional
-        Which repeat each answer is; None when all are the first.
+        Which attempt each answer is; None when all are the first.
+    unordered : bool
+        Whether the numbers in `repeats` only tell attempts apart, and do not say which came first.
     counts : ndarray of int64, shape (n,), optional
         Number of answers that each value is the mean of.
     subtasks : sequence of str, str or None
@@ -78,6 +80,7 @@ class Block:
     total: int | None = None
     ran: int | None = None
     scaled: bool = False
+    unordered: bool = False
 
 
 def blocks_of(grid: Grid, source: str) -> list[Block]:

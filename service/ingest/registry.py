@@ -13,6 +13,7 @@ from service.ingest.readers import (
     csv_table,
     evalplus,
     every_eval_ever,
+    harbor,
     helm,
     inspect_log,
     json_document,
@@ -80,6 +81,7 @@ FORMATS: tuple[UploadFormat, ...] = (
     UploadFormat("promptfoo", promptfoo.matches, promptfoo.read),
     UploadFormat("alpaca_eval", alpaca_eval.matches, alpaca_eval.read),
     UploadFormat("terminal_bench", terminal_bench.matches, terminal_bench.read),
+    UploadFormat("harbor", harbor.matches, harbor.read),
     UploadFormat("bfcl", bfcl.matches, bfcl.read),
     UploadFormat("py_irt", json_lines.matches_py_irt, json_lines.read_py_irt, container=True),
     UploadFormat("npz", npz.matches, npz.read, container=True),
@@ -105,6 +107,10 @@ EXCLUDED_FILES: tuple[ExcludedFile, ...] = (
     ),
     ExcludedFile(
         terminal_bench.is_excluded, "holds a run's metadata only; send results.json together with it"
+    ),
+    ExcludedFile(
+        harbor.is_excluded,
+        "is a summary or the settings of a Harbor job; send the result.json of each trial",
     ),
     ExcludedFile(
         lighteval.is_excluded, "holds lighteval's aggregates only; send the details_*.parquet files"

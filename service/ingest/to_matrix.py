@@ -64,6 +64,7 @@ def finish(grid: Grid, form: str, options: Options, limits: Limits) -> Upload:
         repeats=repeats,
         native=None if grid.native is None else _ordered(grid.native, columns),
         hashes=None if grid.hashes is None else tuple(grid.hashes[j] for j in columns),
+        attempts=None if grid.attempts is None else tuple(grid.attempts[i].take(columns) for i in rows),
     )
 
 

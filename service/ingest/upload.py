@@ -8,11 +8,27 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from service.engine.data.attempts import (
+    ERRORED,
+    FAILED,
+    NOT_RUN,
+    OUTCOMES,
+    REFUSED,
+    SCORED,
+    TIMED_OUT,
+    UNSCORED,
+    ModelAttempts,
+)
 from service.engine.data.matrix import Matrix
 
-SCORED, ERRORED, UNSCORED, NOT_RUN = range(4)
-STATES = ("scored", "errored", "unscored", "not_run")
+__all__ = [
+    "CELL_STATES", "ERRORED", "FAILED", "NOT_RUN", "OUTCOMES", "REFUSED", "SCORED", "STATES", "TIMED_OUT",
+    "UNSCORED", "AttemptNumbers", "Grid", "ModelReport", "ToolIdentifiers", "Upload",
+]  # fmt: skip
+STATES = OUTCOMES[:4]
 """Names of the cell states: has a score; failed in the run; ran without a score; not in the log."""
+CELL_STATES = np.array([SCORED, ERRORED, UNSCORED, NOT_RUN, SCORED, SCORED, ERRORED], dtype=np.uint8)
+"""The state of a cell whose only attempt ended so: index of `OUTCOMES` → index of `STATES`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +82,15 @@ class ToolIdentifiers:
     ids: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class AttemptNumbers:
+    """How many attempts the cells of an upload have, of those that were attempted at all."""
+
+    min: int
+    median: float
+    max: int
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Upload:
     """A matrix, and what was found while reading it.
@@ -81,6 +106,8 @@ class Upload:
     native : ToolIdentifiers, optional
     hashes : tuple of str or None, length N, optional
         Content hash of each example, None where the log has none.
+    attempts : tuple of ModelAttempts, length M, optional
+        Every attempt; None where no cell has two, or the log has only their means.
     """
 
     matrix: Matrix
@@ -92,6 +119,18 @@ class Upload:
     repeats: NDArray[np.uint16] | None = None
     native: ToolIdentifiers | None = None
     hashes: tuple[str | None, ...] | None = None
+    attempts: tuple[ModelAttempts, ...] | None = None
+
+    @property
+    def attempt_numbers(self) -> AttemptNumbers | None:
+        """How many attempts a cell has; None without attempts."""
+        if self.attempts is None:
+            return None
+        counts = np.concatenate([mine.counts for mine in self.attempts])
+        made = counts[counts > 0]
+        if not made.size:
+            return None
+        return AttemptNumbers(int(made.min()), float(np.median(made)), int(made.max()))
 
 
 @dataclass(slots=True, eq=False)
@@ -118,6 +157,7 @@ class Grid:
     embeddings: NDArray[np.float32] | None = None
     hashes: Sequence[str | None] | None = None
     native: ToolIdentifiers | None = None
+    attempts: list[ModelAttempts] | None = None
     name: str | None = None
     reported: dict[str, float] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)

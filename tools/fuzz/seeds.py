@@ -184,5 +184,9 @@ SEEDS: Mapping[str, list[bytes]] = {
     "terminal_bench": [
         b'{"id":"r","results":[{"task_id":"t","trial_name":"t.1","is_resolved":true}],"n_resolved":1,"accuracy":1.0}'
     ],
+    "harbor": [
+        b'{"id":"u","task_name":"t","trial_name":"t__a","agent_info":{"name":"a","model_info":{"name":"m"}},'
+        b'"verifier_result":{"rewards":{"reward":1.0}},"exception_info":null}'
+    ],
     "bfcl": [lines([{"accuracy": 0.5, "correct_count": 1, "total_count": 2}, {"id": "simple_1"}]).encode()],
 }

@@ -75,6 +75,12 @@ class ModelAttempts:
         at = np.arange(int(counts.sum())) + np.repeat(starts - before, counts)
         return ModelAttempts(counts, self.values[at], self.outcomes[at], self.ordered)
 
+    def spread(self, here: NDArray[np.bool_]) -> ModelAttempts:
+        """The same attempts over more examples: those where `here` is True, in order, are these."""
+        counts = np.zeros(len(here), dtype=np.uint16)
+        counts[here] = self.counts
+        return ModelAttempts(counts, self.values, self.outcomes, self.ordered)
+
     def joined(self, later: ModelAttempts) -> ModelAttempts:
         """These attempts followed by later ones at the same examples."""
         examples = np.concatenate([self.examples, later.examples])
