@@ -45,13 +45,18 @@ def ids(api: httpx.Client, db: sa.Engine, settings: Settings) -> dict[str, str]:
     """What stands in place of the example's ids, by path."""
     large = upload(api, [f"q{j}" for j in range(400)], 30)
     small, pair = upload(api, ["q1", "q2", "q3"], 12), upload(api, ["q17", "q42"], 12)
+    trio = upload(api, ["q5", "q17", "q42"], 12)
     chosen = {
         matrix: Worker(db, settings).result(
             api, "/select", {"matrix_id": matrix, "method": "random", "size": size}
         )["selection_id"]
         for matrix, size in ((small, 3), (pair, 2))
     }
+    question = {"kind": "compare", "baseline": "gpt-4"}
+    session = api.post("/sessions", json={"matrix_id": trio, "question": question, "batch": 3}).json()["id"]
     return {
+        "/sessions": large,
+        "/sessions/{session_id}/answers": session,
         "/select": large,
         "/mdad": large,
         "/compare": chosen[pair],
@@ -67,7 +72,7 @@ def test_an_example_is_taken_as_it_stands(
     api: httpx.Client, ids: dict[str, str], method: str, path: str, media: str, example: Any
 ) -> None:
     there = ids.get(path, ID)
-    url = path.format(matrix_id=there, selection_id=there, model="gpt-4")
+    url = path.format(matrix_id=there, selection_id=there, session_id=there, model="gpt-4")
     if media.startswith("multipart/"):
         fields = {name: value for name, value in example.items() if name != "file"}
         sent: dict[str, Any] = {"files": {"file": ("results.csv", example["file"])}, "data": fields}

@@ -7,10 +7,12 @@ from typing import Any
 OF_MATRIX = ("get_matrix", "list_models", "get_matrix_page", "put_model", "delete_matrix")
 OF_JOB = ("get_job", "get_result", "get_report", "job_events", "cancel_job")
 OF_SELECTION = ("export_selection", "estimate", "list_scores", "get_drift", "delete_selection")
+OF_SESSION = ("get_session", "post_answers", "stop_session", "delete_session")
 OF_WEBHOOK = ("get_webhook", "list_deliveries", "rotate_secret", "resume_webhook", "delete_webhook")
 MATRIX = {"matrix_id": "$response.body#/id"}
 JOB = {"job_id": "$response.body#/id"}
 SELECTION = {"selection_id": "$response.body#/selection_id"}
+SESSION = {"session_id": "$response.body#/id"}
 WEBHOOK = {"webhook_id": "$response.body#/id"}
 
 # operationId → status, and what each operation that follows takes from the answer.
@@ -24,6 +26,7 @@ LINKS: dict[str, tuple[str, dict[str, dict[str, str]]]] = {
     "get_result": ("200", dict.fromkeys(("get_selection", "export_selection"), SELECTION)),
     "get_selection": ("200", dict.fromkeys(OF_SELECTION, SELECTION)),
     "redeliver": ("202", {"list_deliveries": {"webhook_id": "$request.path.webhook_id"}}),
+    "create_session": ("201", dict.fromkeys(OF_SESSION, SESSION)),
     "create_webhook": ("201", dict.fromkeys(OF_WEBHOOK, WEBHOOK)),
 }
 # Request bodies for the jobs that can follow an upload.
