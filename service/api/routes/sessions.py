@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Path, Response
+from fastapi.responses import HTMLResponse
 
 from service.api import responses
 from service.api.context import AppContext, ContextDep
@@ -15,6 +16,7 @@ from service.api.parameters import Cursor, Limit, OfMatrix
 from service.api.route_classes import StrictRoute
 from service.engine.comparison.sequential import Look
 from service.engine.comparison.sequential.wording import reason
+from service.report import session_page, templates_env
 from service.schemas.problems import refusals
 from service.schemas.sessions import (
     AnswerFailed,
@@ -88,6 +90,19 @@ def get_session(session_id: SessionId, context: ContextDep) -> SessionView:
     """A session: where it stands, every look, and the examples it waits for."""
     with context.engine.begin() as conn:
         return session_view(usecase.read_session(conn, context.sessions, session_id, _idle(context)))
+
+
+@router.get(
+    "/{session_id}/page",
+    response_class=HTMLResponse,
+    responses={200: {"content": {"text/html": {"schema": {"type": "string"}}}}, **refusals(404)},
+)
+def get_session_page(session_id: SessionId, context: ContextDep) -> Response:
+    """A session as a page: where it stands, estimate and interval by number of answers, every look."""
+    with context.engine.begin() as conn:
+        state = usecase.read_session(conn, context.sessions, session_id, _idle(context))
+    made = session_page.session_page(session_view(state).model_dump(), state.matrix.name)
+    return HTMLResponse(made, headers={**templates_env.PAGE_HEADERS, "Cache-Control": "no-store"})
 
 
 @router.post("/{session_id}/answers", response_model=SessionView, responses=refusals(404, 409, 413, 415))

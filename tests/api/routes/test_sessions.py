@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -69,6 +70,22 @@ def test_a_clear_drop_is_decided_before_the_budget(api: httpx.Client, matrix: st
     assert low <= ended["current"]["estimate"] <= high < 0
     assert "there is a drop beyond the margin of 0.0 points" in ended["reason"]
     assert (ended["outstanding"], ended["next_batch"], ended["next_look"]) == ([], [], None)
+
+
+def test_the_page_draws_every_look_and_says_where_it_stands(api: httpx.Client, matrix: str) -> None:
+    session = start(api, matrix, budget=150, seed=3, question={"preset": "non_inferiority"})
+    early = api.get(f"/sessions/{session['id']}/page").text
+    assert "The answers are looked at from 50 examples on." in early
+
+    half = {example: BASELINE[example] if at % 4 else 0 for at, example in enumerate(IDS)}
+    ended = run(api, session, half)
+
+    page = api.get(f"/sessions/{session['id']}/page")
+    assert page.headers["Content-Security-Policy"].startswith("default-src 'none'")
+    assert page.text.count('<tr><th scope="row" class="num">') == len(ended["looks"])
+    assert page.text.count('class="mark s0"') == len(ended["looks"])
+    assert html.escape(ended["reason"], quote=False) in html.unescape(page.text).replace("&", "&amp;")
+    assert "margin" in page.text
 
 
 def test_the_whole_benchmark_is_the_truth(api: httpx.Client, matrix: str) -> None:
