@@ -74,7 +74,8 @@ def _threshold(question: Mapping[str, Any]) -> float | None:
 
 def _axes(looks: Sequence[Mapping[str, Any]], budget: int, threshold: float | None) -> Axes:
     ends = [end for one in looks for end in one["interval"]]
-    ends += [] if threshold is None else [threshold]
+    if threshold is not None:
+        ends += [threshold + side * _half(one) for one in looks for side in (1, -1)]
     spare = 0.05 * (max(ends) - min(ends)) or 0.01
     low, high = max(min(ends) - spare, -1.0), min(max(ends) + spare, 1.0)
     return Axes(
@@ -99,13 +100,14 @@ def _bounds(axes: Axes, looks: Sequence[Mapping[str, Any]], threshold: float) ->
     """Estimates beyond these are decided: the margin, half an interval further out."""
     lines = []
     for side in (1, -1):
-        way = [
-            (axes.x(one["size"]), axes.y(threshold + side * (one["interval"][1] - one["interval"][0]) / 2))
-            for one in looks
-        ]
+        way = [(axes.x(one["size"]), axes.y(threshold + side * _half(one))) for one in looks]
         if len(way) > 1:
             lines.append(element("path", d=path(way), class_="series thin soft", stroke_dasharray="2 3"))
     return lines
+
+
+def _half(one: Mapping[str, Any]) -> float:
+    return float(one["interval"][1] - one["interval"][0]) / 2
 
 
 def _point(one: Mapping[str, Any]) -> Point:

@@ -29,6 +29,7 @@ ORDER: list[tuple[str, list[tuple[str, str]]]] = [
             ("API reference", "reference.md"),
             ("How the API changes", "api-changes.md"),
             ("Run only the chosen", "exports.md"),
+            ("Sessions", "sessions.md"),
             ("In CI", "ci/README.md"),
             ("Keys and limits", "access.md"),
             ("Operations", "operations/README.md"),

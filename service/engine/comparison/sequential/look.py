@@ -33,6 +33,8 @@ from service.engine.comparison.sequential.question import Question
 Floats = NDArray[np.float64]
 Decision = Literal["pass", "fail", "inconclusive", "known"]
 _ROUNDING = 1e-12
+_DRAWN = 100
+"""Answers with which the skewness of their errors is drawn half to 0: it is itself an estimate."""
 _PLAIN: EstimatorUsed = "plain"
 FUTILE = 0.05
 """Chance to show a drop within the budget below which a regression gate stops asking."""
@@ -142,7 +144,7 @@ def _difference(prepared: Prepared, question: Question, answers: Floats, confide
     if full is None:
         found, used = difference(pairs, confidence, truth), _PLAIN
     else:
-        found = modelled_difference(pairs, _modelled(full, question), confidence, truth)
+        found = modelled_difference(pairs, _modelled(full, question, len(pairs.baseline)), confidence, truth)
         used = full.used
     return _Found(found.difference, found.standard_error, found.interval, len(pairs.baseline), used)
 
@@ -183,7 +185,7 @@ def _full_scores(
     return None if full.used == "plain" and own is not None else full
 
 
-def _modelled(full: FullScores, question: Question) -> Modelled:
+def _modelled(full: FullScores, question: Question, count: int) -> Modelled:
     runs = 0.0
     if question.run_variance is not None:
         runs = float((full.coefficients[1] ** 2).sum() + full.baseline_noise[1]) * question.run_variance
@@ -195,7 +197,7 @@ def _modelled(full: FullScores, question: Question) -> Modelled:
         freedom=full.freedom,
         run_variance=runs,
         baseline_known=True,
-        skewness=float(full.skewness[1]),
+        skewness=float(full.skewness[1]) * count / (count + _DRAWN),
     )
 
 

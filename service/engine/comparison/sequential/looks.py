@@ -25,7 +25,7 @@ from service.engine.comparison.sequential.question import Looks
 
 FIRST = 50
 """Examples before which an estimated variance says too little."""
-WHOLE, LATE = 0.6, 0.1
+WHOLE, LATE = 0.5, 0.1
 """Part of the benchmark by which error is spent when the budget is the whole of it, but for this share."""
 MOST = 60
 """Looks; with more batches, several are taken between two."""

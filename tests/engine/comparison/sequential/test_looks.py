@@ -33,7 +33,7 @@ def test_the_whole_benchmark_ends_with_the_truth() -> None:
 
     assert plan.critical[-1] == 0
     assert plan.confidence(len(plan.sizes) - 1) == pytest.approx(1)
-    assert all(spent >= 0.09 for size, spent in zip(plan.sizes, plan.spent, strict=True) if size >= 0.6 * 448)
+    assert all(spent >= 0.09 for size, spent in zip(plan.sizes, plan.spent, strict=True) if size >= 224)
     assert max(plan.critical[:-1]) < 4
 
 
