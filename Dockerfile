@@ -5,10 +5,11 @@ COPY requirements.lock ./
 RUN python -m venv /opt/tastetest \
  && /opt/tastetest/bin/pip install --require-hashes -r requirements.lock
 COPY pyproject.toml README.md LICENSE ./
+COPY clients/python clients/python
 COPY service service
 COPY workers workers
 COPY migrations migrations
-RUN /opt/tastetest/bin/pip install --no-deps --no-build-isolation . \
+RUN /opt/tastetest/bin/pip install --no-deps --no-build-isolation ./clients/python . \
  && /opt/tastetest/bin/pip uninstall -y setuptools pip
 
 FROM python:3.11.14-slim-bookworm

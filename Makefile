@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 FROM := $(if $(wildcard wheels),--no-index --find-links wheels)
 
-.PHONY: docs demo serve test coverage bench chaos paper methods openapi examples golden roundtrip tools lock wheels package release setup clean
+.PHONY: docs demo serve test coverage bench chaos paper methods openapi client examples golden roundtrip tools lock wheels package release setup clean
 
 demo: $(VENV)/.runtime
 	@$(BIN)/tastetest demo
@@ -64,11 +64,15 @@ tools: $(TOOLS)/.installed
 openapi: $(VENV)/.runtime
 	$(BIN)/tastetest openapi > openapi/openapi.json
 
-$(VENV)/.runtime: requirements.lock requirements-local.lock pyproject.toml
+# The client's models and its synchronous half; after make openapi.
+client: $(VENV)/.dev
+	$(BIN)/python -m tools.client
+
+$(VENV)/.runtime: requirements.lock requirements-local.lock pyproject.toml clients/python/pyproject.toml
 	@echo "Setting up $(VENV) ..."
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(PIP) install --require-hashes $(FROM) -r requirements.lock -r requirements-local.lock
-	@$(PIP) install --no-deps --no-build-isolation $(FROM) -e .
+	@$(PIP) install --no-deps --no-build-isolation $(FROM) -e clients/python -e .
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.runtime requirements-dev.lock
@@ -102,7 +106,7 @@ clean:
 	rm -rf $(VENV) $(TOOLS) .tastetest build dist
 
 # What the image installs; the servers that only the default stack needs; then what tests, documentation and tools need.
-COMPILE := uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links $(ARGS)
+COMPILE := uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links --no-emit-package tastetest-client $(ARGS)
 # For example: make lock ARGS="--upgrade-package numpy", or --upgrade for all.
 lock:
 	$(COMPILE) --extra build --extra otel --extra figures pyproject.toml -o requirements.lock

@@ -1,8 +1,8 @@
 """Check, build and try a release: `make release VERSION=0.2.0`; without the checks, `make package`.
 
-The wheel is built from the sdist, and that from the committed files, so neither holds what lies about in
-the folder. It is then installed in an empty environment with the locked dependencies, and does the main
-job from there. Publishing is left to people: what to run is printed.
+The wheels of client and server are built from their sdists, and those from the committed files, so none
+holds what lies about in the folder. They are then installed in an empty environment with the locked
+dependencies, and do the main job from there. Publishing is left to people: what to run is printed.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import venv
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+CLIENT = Path("clients") / "python"
 LOCKS = ("requirements.lock", "requirements-local.lock")
 HEADING = re.compile(r"^## \[(.+?)\](?: - (\d{4}-\d\d-\d\d))?$", re.MULTILINE)
 BUILD = "import sys; from setuptools import build_meta as b; print(getattr(b, sys.argv[1])(sys.argv[2]))"
@@ -38,11 +39,11 @@ def main() -> None:
     try:
         if asked.version is not None:
             check(ROOT, asked.version)
-        wheel = build(ROOT, ROOT / "dist")
-        run_demo(wheel)
+        client, server = build(ROOT, ROOT / "dist")
+        run_demo(client, server)
     except NotReady as why:
         raise SystemExit(f"not released: {why}") from None
-    print(f"\ndist/ holds {wheel.name} and its sdist; both work.")
+    print(f"\ndist/ holds {client.name}, {server.name} and their sdists; they work.")
     if asked.version is not None:
         print(f"Publish it: git tag v{asked.version} && git push --tags, then upload dist/* to your index.")
 
@@ -57,9 +58,10 @@ def check(root: Path, version: str) -> None:
     """
     if not re.fullmatch(r"\d+\.\d+\.\d+", version):
         raise NotReady(f"{version!r} is no version; give three numbers, like 0.2.0")
-    project = tomllib.loads((root / "pyproject.toml").read_text())["project"]["version"]
-    if project != version:
-        raise NotReady(f"pyproject.toml says version {project}, not {version}")
+    for file in (Path("pyproject.toml"), CLIENT / "pyproject.toml"):
+        project = tomllib.loads((root / file).read_text())["project"]["version"]
+        if project != version:
+            raise NotReady(f"{file} says version {project}, not {version}")
     document = json.loads((root / "openapi" / "openapi.json").read_text())["info"]["version"]
     if document != version:
         raise NotReady(f"openapi/openapi.json says version {document}; run `make openapi`")
@@ -81,29 +83,37 @@ def _check_changelog(text: str, version: str) -> None:
         raise NotReady(f"CHANGELOG.md has entries under [Unreleased]; move them under [{version}]")
 
 
-def build(root: Path, dist: Path) -> Path:
-    """Build sdist and wheel from the commit that is checked out.
+def build(root: Path, dist: Path) -> tuple[Path, Path]:
+    """Build sdists and wheels of client and server from the commit that is checked out.
 
     Returns
     -------
-    Path
-        The wheel in `dist`, which holds these two files and nothing older.
+    tuple of Path
+        The client's wheel and the server's in `dist`, which holds these four files and nothing older.
     """
     shutil.rmtree(dist, ignore_errors=True)
     with tempfile.TemporaryDirectory(prefix="tastetest-build-") as made:
         folder = Path(made)
         _run(["git", "archive", "--format=tar", f"--output={folder / 'source.tar'}", "HEAD"], cwd=root)
         source = _unpacked(folder / "source.tar", folder / "source")
-        _run([sys.executable, "-c", BUILD, "build_sdist", str(dist)], cwd=source, quiet=True)
-        (sdist,) = dist.glob("*.tar.gz")
-        (inside,) = _unpacked(sdist, folder / "sdist").iterdir()
-        _run([sys.executable, "-c", BUILD, "build_wheel", str(dist)], cwd=inside, quiet=True)
-    (wheel,) = dist.glob("*.whl")
-    return wheel
+        client = _built(source / CLIENT, folder / "client", dist)
+        server = _built(source, folder / "server", dist)
+    return client, server
 
 
-def run_demo(wheel: Path) -> None:
-    """Install the wheel with the locked dependencies where nothing else is, and do the main job from it."""
+def _built(source: Path, folder: Path, dist: Path) -> Path:
+    """The wheel of a project, built from its sdist; both are put into `dist`."""
+    _run([sys.executable, "-c", BUILD, "build_sdist", str(folder)], cwd=source, quiet=True)
+    (sdist,) = folder.glob("*.tar.gz")
+    (inside,) = _unpacked(sdist, folder / "unpacked").iterdir()
+    _run([sys.executable, "-c", BUILD, "build_wheel", str(folder)], cwd=inside, quiet=True)
+    (wheel,) = folder.glob("*.whl")
+    dist.mkdir(exist_ok=True)
+    return [Path(shutil.move(file, dist / file.name)) for file in (sdist, wheel)][1]
+
+
+def run_demo(*wheels_made: Path) -> None:
+    """Install the wheels with the locked dependencies where nothing else is, and do the main job there."""
     with tempfile.TemporaryDirectory(prefix="tastetest-wheel-") as made:
         python = Path(made) / "env" / "bin" / "python"
         venv.create(python.parents[1], with_pip=True)
@@ -112,7 +122,7 @@ def run_demo(wheel: Path) -> None:
         offline = ["--no-index", "--find-links", str(wheels)] if wheels.is_dir() else []
         locks = [argument for lock in LOCKS for argument in ("-r", str(ROOT / lock))]
         _run([*pip, "install", "--require-hashes", *offline, *locks], cwd=Path(made))
-        _run([*pip, "install", "--no-deps", "--no-index", str(wheel)], cwd=Path(made))
+        _run([*pip, "install", "--no-deps", "--no-index", *map(str, wheels_made)], cwd=Path(made))
         _run([*pip, "check"], cwd=Path(made))
         _run([str(python.parent / "tastetest"), "demo"], cwd=Path(made))
 

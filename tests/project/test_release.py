@@ -25,7 +25,9 @@ def git(folder: Path, *arguments: str) -> None:
 def project(tmp_path: Path) -> Path:
     """A project that is ready to be released as 0.2.0."""
     (tmp_path / "openapi").mkdir()
-    (tmp_path / "pyproject.toml").write_text('[project]\nversion = "0.2.0"\n')
+    (tmp_path / "clients" / "python").mkdir(parents=True)
+    for folder in (tmp_path, tmp_path / "clients" / "python"):
+        (folder / "pyproject.toml").write_text('[project]\nversion = "0.2.0"\n')
     (tmp_path / "openapi" / "openapi.json").write_text(json.dumps({"info": {"version": "0.2.0"}}))
     (tmp_path / "CHANGELOG.md").write_text(LOG)
     git(tmp_path, "init", "-q")
@@ -58,6 +60,13 @@ def test_what_is_in_order_passes(project: Path) -> None:
         (
             "0.2.0",
             committed(
+                lambda f: (f / "clients/python/pyproject.toml").write_text('[project]\nversion = "0.1.0"\n')
+            ),
+            "clients/python/pyproject.toml says version 0.1.0",
+        ),
+        (
+            "0.2.0",
+            committed(
                 lambda f: (f / "openapi" / "openapi.json").write_text('{"info": {"version": "0.1.0"}}')
             ),
             "run `make openapi`",
@@ -77,21 +86,34 @@ def test_what_is_not_in_order_is_named(
         check(project, version)
 
 
-def test_the_wheel_holds_every_file_that_is_no_test(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def wheels(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     if not (ROOT / ".git").exists():
         pytest.skip("a release is built from a git checkout, which this is not")
-    wheel = build(ROOT, tmp_path / "dist")
-    assert len(list((tmp_path / "dist").iterdir())) == 2
-    with zipfile.ZipFile(wheel) as packed:
+    made = build(ROOT, tmp_path_factory.mktemp("made") / "dist")
+    assert len(list(made[0].parent.iterdir())) == 4
+    return made
+
+
+@pytest.mark.parametrize(
+    ("which", "base", "folders"),
+    [(0, "clients/python", ["tastetest_client"]), (1, "", ["service", "workers", "migrations"])],
+    ids=["client", "server"],
+)
+def test_a_wheel_holds_every_file_that_is_no_test(
+    wheels: tuple[Path, Path], which: int, base: str, folders: list[str]
+) -> None:
+    with zipfile.ZipFile(wheels[which]) as packed:
         names = set(packed.namelist())
         (metadata,) = (packed.read(name).decode() for name in names if name.endswith("/METADATA"))
     listed = subprocess.run(
-        ["git", "ls-tree", "-r", "--name-only", "HEAD", "service", "workers", "migrations"],
-        cwd=ROOT,
+        ["git", "ls-tree", "-r", "--name-only", "HEAD", *folders],
+        cwd=ROOT / base,
         capture_output=True,
         text=True,
         check=True,
     ).stdout.split()
+    assert listed
     assert set(listed) <= names
-    assert not [name for name in names if name.startswith(("tests", "tools", "benchmarks"))]
+    assert {name.split("/")[0] for name in names if ".dist-info" not in name} == set(folders)
     assert "License-Expression: Apache-2.0" in metadata

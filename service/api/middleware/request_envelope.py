@@ -6,6 +6,7 @@ import asyncio
 import re
 import time
 import uuid
+from importlib.metadata import version
 
 import structlog
 from starlette.datastructures import Headers, MutableHeaders
@@ -17,6 +18,7 @@ from service.core.errors import FieldError, RequestTimeout, TooLarge
 log = structlog.get_logger("tastetest.access")
 
 WELL_FORMED_ID = re.compile(r"[A-Za-z0-9._\-]{1,128}")
+VERSION = version("tastetest")
 UNLOGGED_PATHS = {"/livez", "/readyz", "/metrics"}
 
 
@@ -48,7 +50,9 @@ class RequestEnvelopeMiddleware:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                MutableHeaders(scope=message)["x-request-id"] = request_id
+                headers = MutableHeaders(scope=message)
+                headers["x-request-id"] = request_id
+                headers["tastetest-version"] = VERSION
             await send(message)
 
         try:

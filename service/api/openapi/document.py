@@ -59,6 +59,10 @@ HEADERS = {
         "description": "The id you sent, if it is well-formed; otherwise a new one. The service logs it too.",
         "schema": {"type": "string"},
     },
+    "Tastetest-Version": {
+        "description": "The service's version; a client that needs a newer one says so.",
+        "schema": {"type": "string"},
+    },
     "Location": {"description": "The address of the new resource.", "schema": {"type": "string"}},
     "Retry-After": {"description": "Seconds to wait before the next request.", "schema": {"type": "string"}},
     "ETag": {
@@ -110,7 +114,7 @@ def _first_sentence(text: str) -> str:
 
 def _describe_headers(responses: dict[str, Any]) -> None:
     for status, response in responses.items():
-        names = ["X-Request-ID"]
+        names = ["X-Request-ID", "Tastetest-Version"]
         names += ["Location"] if status in ("201", "202") else []
         names += ["Retry-After"] if status in ("202", "503") else []
         names += security_schemes.OF_STATUS.get(status, [])
