@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import AwareDatetime, BaseModel
+from pydantic import AwareDatetime, BaseModel, Field
 
 
 class Alternative(BaseModel):
@@ -31,6 +31,17 @@ class Alternative(BaseModel):
     relied_on_size: int | None
     """
     Smallest size whose MDAD interval ends within the target; null where none does, or with fewer than 10 target models.
+    """
+
+
+class AnswerFailed(BaseModel):
+    """
+    The evaluated system ended in an error or refused.
+    """
+
+    error: str
+    """
+    Its message; not stored.
     """
 
 
@@ -192,6 +203,37 @@ class ClustersView(BaseModel):
     standard_error_ignoring_them: float
     """
     Standard error of the difference if every example were independent, a fraction.
+    """
+
+
+class CompareQuestion(BaseModel):
+    """
+    Is the candidate worse, or better, than the baseline?
+    """
+
+    kind: Literal["compare"]
+    """
+    A gate on candidate − baseline.
+    """
+    baseline: str
+    """
+    A model of the matrix with a score on every example.
+    """
+    preset: Literal["regression", "non_inferiority", "improvement"] | None = None
+    """
+    `regression` fails only when a drop beyond the margin is shown and passes otherwise; `non_inferiority` passes only when one is excluded; `improvement` passes only when a gain beyond the margin is shown. The last two may be inconclusive.
+    """
+    margin: float | None = None
+    """
+    By default 0; 0.05 for `non_inferiority`, 5 points.
+    """
+    confidence: float | None = None
+    """
+    Of the two-sided interval.
+    """
+    run_variance: float | None = None
+    """
+    Variance of one answer from run to run: then the question is about new runs. When left out, about these very runs.
     """
 
 
@@ -799,6 +841,25 @@ class KendallTau(BaseModel):
     """
 
 
+class LikeAlone(BaseModel):
+    """
+    A recommendation for models like the sources alone.
+    """
+
+    method: str
+    """
+    Label of the line.
+    """
+    source_models: int | None
+    """
+    Number of models it learned from; null for none.
+    """
+    size: int
+    """
+    Number of examples.
+    """
+
+
 class Live(BaseModel):
     """
     The process answers.
@@ -807,6 +868,57 @@ class Live(BaseModel):
     status: Literal["ok"]
     """
     Always `ok`: a process that cannot answer does not.
+    """
+
+
+class LookView(BaseModel):
+    """
+    What was found when the answers were looked at.
+    """
+
+    size: int
+    """
+    Examples answered then, in the order they were handed out.
+    """
+    scored: int
+    """
+    Those with a score.
+    """
+    estimate: float
+    """
+    Candidate − baseline on the full benchmark, or the full score.
+    """
+    standard_error: float
+    """
+    Of the estimate; 0 when the whole benchmark is known.
+    """
+    interval: list[float]
+    """
+    Holds together with the intervals of all other looks.
+    """
+    critical: float
+    """
+    Standard errors it reaches by the plan, before Student's t.
+    """
+    error_spent: float
+    """
+    Share of 1 − confidence's error spent so far, two-sided.
+    """
+    decision: Literal["pass", "fail", "inconclusive", "known"] | None
+    """
+    Null while undecided; `inconclusive` at the end of the budget.
+    """
+    futile: bool
+    """
+    Whether it passes because a drop could hardly be shown any more.
+    """
+    chance: float
+    """
+    Estimated chance to decide within the budget; 1 once decided.
+    """
+    estimator: Literal["plain", "regression", "assisted", "predicted"]
+    """
+    What the estimate rests on beside the paired answers: a regression on the baseline, the source models' help (`assisted`), or a model's prediction (`predicted`).
     """
 
 
@@ -1396,6 +1508,41 @@ class Progress(BaseModel):
     """
 
 
+class QuestionView(BaseModel):
+    """
+    The question, every default filled in.
+    """
+
+    kind: Literal["compare", "score"]
+    """
+    As in the request.
+    """
+    baseline: str | None
+    """
+    The model it is about, or that the candidate is like.
+    """
+    preset: Literal["regression", "non_inferiority", "improvement"] | None
+    """
+    What the gate is for; null for a score.
+    """
+    margin: float | None
+    """
+    Largest acceptable drop, or gain to exceed; null for a score.
+    """
+    confidence: float
+    """
+    With which the intervals of all looks hold together.
+    """
+    precision: float | None
+    """
+    Half the width asked for; null for a comparison.
+    """
+    run_variance: float | None
+    """
+    Stated variance of one answer from run to run.
+    """
+
+
 class RandomBeside(BaseModel):
     """
     Exact random sampling of the same size from the full benchmark.
@@ -1575,6 +1722,33 @@ class RunsView(BaseModel):
     identical: bool
     """
     Whether there are two runs or more and no answer differs between them.
+    """
+
+
+class ScoreQuestion(BaseModel):
+    """
+    What is the candidate's score on the full benchmark?
+    """
+
+    kind: Literal["score"]
+    """
+    A full score with an interval.
+    """
+    precision: float
+    """
+    Half the width of the interval at which the session ends.
+    """
+    baseline: str | None = None
+    """
+    A model of the matrix that the candidate is like, if there is one.
+    """
+    confidence: float | None = None
+    """
+    Of the two-sided interval.
+    """
+    run_variance: float | None = None
+    """
+    Variance of one answer from run to run: then the question is about new runs. When left out, about these very runs.
     """
 
 
@@ -2011,6 +2185,269 @@ class SelectionView(BaseModel):
     """
 
 
+class SessionAnswers(BaseModel):
+    """
+    Answers to examples of a session.
+    """
+
+    answers: dict[str, float | list[float | None] | AnswerFailed | None]
+    """
+    By example id. Of several attempts the mean counts; null says that there is no score, which is taken as missing at random.
+    """
+    another_batch: bool | None = None
+    """
+    Hand out a further batch, to a caller who works beside others on this session.
+    """
+
+
+class SessionCreate(BaseModel):
+    """
+    Start a session.
+    """
+
+    matrix_id: str
+    """
+    From `POST /matrices`.
+    """
+    revision: int | None = None
+    """
+    Of the matrix; the newest when left out.
+    """
+    question: CompareQuestion | ScoreQuestion = Field(..., discriminator="kind")
+    """
+    What is to be decided.
+    """
+    budget: int | None = None
+    """
+    Most examples; the whole benchmark when left out.
+    """
+    batch: int | None = None
+    """
+    Examples handed out at a time.
+    """
+    looks: Literal["planned", "any"] | None = None
+    """
+    `planned`: the answers are looked at after whole batches, from 50 examples on, with the error spread over these looks. `any`: the interval holds whenever looked at, and is wider.
+    """
+    mode: Literal["random", "designed"] | None = None
+    """
+    `random`: a probability sample; intervals hold whatever the candidate is. `designed`: the most telling examples first; fewer answers decide, but intervals are a model's and hold for candidates like the source models.
+    """
+    errors: Literal["wrong", "missing"] | None = None
+    """
+    What an `error` of the evaluated system counts as: 0, or no score.
+    """
+    seed: int | None = None
+    """
+    Seed of all random draws; the same request gives the same result.
+    """
+    clusters: dict[str, str] | None = None
+    """
+    Example id → what it belongs to (a shared passage); of every example.
+    """
+
+
+class SessionSummary(BaseModel):
+    """
+    A session without its examples.
+    """
+
+    id: str
+    """
+    Id of the session.
+    """
+    status: Literal["open", "decided", "exhausted", "stopped", "expired"]
+    """
+    `open` takes answers; `decided`; `exhausted`: the budget was used up undecided; `stopped` by a caller; `expired`: no answer came for days.
+    """
+    matrix_id: str
+    """
+    The matrix whose examples are asked.
+    """
+    revision: int
+    """
+    Its revision.
+    """
+    question: QuestionView
+    """
+    What is to be decided.
+    """
+    budget: int
+    """
+    Most examples.
+    """
+    batch: int
+    """
+    Examples handed out at a time.
+    """
+    looks_at: Literal["planned", "any"]
+    """
+    When the answers are looked at.
+    """
+    mode: Literal["random", "designed"]
+    """
+    In which order examples are asked.
+    """
+    errors: Literal["wrong", "missing"]
+    """
+    What an error counts as.
+    """
+    seed: int
+    """
+    Of the order.
+    """
+    handed_out: int
+    """
+    Examples given to callers so far.
+    """
+    answered: int
+    """
+    Examples answered, with or without a score.
+    """
+    verdict: Literal["pass", "fail", "inconclusive", "known"] | None
+    """
+    Of the last look; null while it is undecided, and of one stopped or expired.
+    """
+    created_at: AwareDatetime
+    """
+    When it was started.
+    """
+    updated_at: AwareDatetime
+    """
+    When the last answer came.
+    """
+
+
+class SessionView(BaseModel):
+    """
+    A session, and which examples it waits for.
+    """
+
+    id: str
+    """
+    Id of the session.
+    """
+    status: Literal["open", "decided", "exhausted", "stopped", "expired"]
+    """
+    `open` takes answers; `decided`; `exhausted`: the budget was used up undecided; `stopped` by a caller; `expired`: no answer came for days.
+    """
+    matrix_id: str
+    """
+    The matrix whose examples are asked.
+    """
+    revision: int
+    """
+    Its revision.
+    """
+    question: QuestionView
+    """
+    What is to be decided.
+    """
+    budget: int
+    """
+    Most examples.
+    """
+    batch: int
+    """
+    Examples handed out at a time.
+    """
+    looks_at: Literal["planned", "any"]
+    """
+    When the answers are looked at.
+    """
+    mode: Literal["random", "designed"]
+    """
+    In which order examples are asked.
+    """
+    errors: Literal["wrong", "missing"]
+    """
+    What an error counts as.
+    """
+    seed: int
+    """
+    Of the order.
+    """
+    handed_out: int
+    """
+    Examples given to callers so far.
+    """
+    answered: int
+    """
+    Examples answered, with or without a score.
+    """
+    verdict: Literal["pass", "fail", "inconclusive", "known"] | None
+    """
+    Of the last look; null while it is undecided, and of one stopped or expired.
+    """
+    created_at: AwareDatetime
+    """
+    When it was started.
+    """
+    updated_at: AwareDatetime
+    """
+    When the last answer came.
+    """
+    matrix: MatrixRef
+    """
+    The exact data it rests on.
+    """
+    engine_version: str
+    """
+    Version of the engine that it was started with.
+    """
+    scored: int
+    """
+    Answers with a score.
+    """
+    next_batch: list[str]
+    """
+    Examples that this call handed out; empty when it completed no batch.
+    """
+    outstanding: list[str]
+    """
+    All examples handed out and not answered, in order: what to run next, alone.
+    """
+    next_look: int | None
+    """
+    Number of answered examples at which it is looked at next; null when it has ended.
+    """
+    current: LookView | None
+    """
+    The last look; null before the first.
+    """
+    reason: str
+    """
+    Where the session stands, in a sentence.
+    """
+    looks: list[LookView]
+    """
+    All looks, first to last.
+    """
+    warnings: list[str]
+    """
+    What limits the estimate.
+    """
+
+
+class SettingNeeds(BaseModel):
+    """
+    What one kind of new models needs.
+    """
+
+    setting: Literal["like", "better", "worse", "family", "later"]
+    """
+    How the targets differ from the source models.
+    """
+    size: int | None
+    """
+    Smallest size of the recommended method for this kind alone; null beyond those measured.
+    """
+    mdad: float
+    """
+    MDAD of this kind at the recommended size.
+    """
+
+
 class SettingSize(BaseModel):
     """
     One method and size for one kind of new models.
@@ -2028,9 +2465,9 @@ class SettingSize(BaseModel):
     """
     Share of pairs in their true order, ties half.
     """
-    error: float
+    error: float | None
     """
-    Mean absolute error of estimated scores.
+    Mean absolute error of estimated scores; null where only a formula is known.
     """
     coverage: float | None
     """
@@ -3126,6 +3563,18 @@ class Recommendation(BaseModel):
     """
     Methods not clearly behind the best at this size; the margin allows for all of them.
     """
+    decided_by: Literal["like", "better", "worse", "family", "later"] | None = None
+    """
+    The kind of new models whose MDAD at this size is the largest; numbers are theirs.
+    """
+    by_setting: list[SettingNeeds] | None = None
+    """
+    What each kind of new models asked for (`target_settings`) alone would need.
+    """
+    for_like_alone: LikeAlone | None = None
+    """
+    About what would be recommended were new models like the sources; null where no other kind was asked for.
+    """
     select: SelectRecommended | None = None
     """
     What to send to `POST /select`, beside `matrix_id`, to have the examples.
@@ -3326,6 +3775,21 @@ class SelectionPage(BaseModel):
     next_cursor: str | None
     """
     Send it back as `cursor` for the next page; null on the last.
+    """
+
+
+class SessionPage(BaseModel):
+    """
+    A page of sessions.
+    """
+
+    items: list[SessionSummary]
+    """
+    Newest first.
+    """
+    next_cursor: str | None
+    """
+    Send as `cursor` for the next page; null on the last.
     """
 
 
