@@ -7,6 +7,7 @@ from dataclasses import asdict
 from service.ingest import ModelReport, Upload
 from service.schemas.jobs import JobError, JobLinks, JobPage, JobView, Progress
 from service.schemas.matrices import (
+    AttemptNumbersView,
     CellPage,
     CellView,
     MatrixPage,
@@ -52,9 +53,15 @@ def uploaded_view(record: MatrixRecord, upload: Upload) -> MatrixUploaded:
     return MatrixUploaded(
         **dict(matrix_view(record)),
         format=upload.format,
+        attempts=_attempt_numbers(upload),
         reports=[model_report(report) for report in upload.models],
         warnings=list(upload.warnings),
     )
+
+
+def _attempt_numbers(upload: Upload) -> AttemptNumbersView | None:
+    numbers = upload.attempt_numbers
+    return None if numbers is None else AttemptNumbersView(**asdict(numbers))
 
 
 def model_report(report: ModelReport) -> ModelReportView:

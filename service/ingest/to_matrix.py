@@ -54,6 +54,9 @@ def finish(grid: Grid, form: str, options: Options, limits: Limits) -> Upload:
     states = None if missing is None or grid.states is None else grid.states[np.ix_(rows, columns)]
     warnings += [*_missing(matrix, states), *look.warnings(matrix, grid.hashes)]
     repeats = None if grid.repeats is None else grid.repeats[np.ix_(rows, columns)]
+    attempts = None if grid.attempts is None else [grid.attempts[i].take(columns) for i in rows]
+    if attempts is not None and zero_filled and states is not None:
+        attempts = [mine.failed_where(row != SCORED) for mine, row in zip(attempts, states, strict=True)]
     return Upload(
         matrix=matrix,
         format=form,
@@ -64,7 +67,7 @@ def finish(grid: Grid, form: str, options: Options, limits: Limits) -> Upload:
         repeats=repeats,
         native=None if grid.native is None else _ordered(grid.native, columns),
         hashes=None if grid.hashes is None else tuple(grid.hashes[j] for j in columns),
-        attempts=None if grid.attempts is None else tuple(grid.attempts[i].take(columns) for i in rows),
+        attempts=None if attempts is None else tuple(attempts),
     )
 
 

@@ -50,10 +50,23 @@ class ModelReportView(ResponseModel):
     reported: float | None = Field(description="The mean by the log's own account; null where it has none.")
 
 
+class AttemptNumbersView(ResponseModel):
+    """How many attempts a cell has, over the cells that were attempted."""
+
+    min: int = Field(description="The least.")
+    median: float = Field(description="Half of the cells have more, half fewer.")
+    max: int = Field(description="The most.")
+
+
 class MatrixUploaded(MatrixView):
     """A matrix just read from an upload."""
 
     format: str = Field(description="The format the upload was read as.")
+    attempts: AttemptNumbersView | None = Field(
+        None,
+        description="How many attempts a cell of the upload has, with the earlier ones where they were appended. "
+        "Null where no cell has two, or the file has only their means.",
+    )
     reports: list[ModelReportView] = Field(description="One a model, by id.")
     warnings: list[str] = Field(description="What was noticed and kept; none of it was changed in silence.")
 

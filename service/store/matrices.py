@@ -15,8 +15,9 @@ from sqlalchemy import delete as delete_from
 from uuid6 import uuid7
 
 from service.core.errors import Conflict, NotFound
+from service.engine.data.attempts import ModelAttempts, single_attempts
 from service.engine.data.matrix import Matrix
-from service.store import cursors, model_facts, row_encoding
+from service.store import attempt_encoding, cursors, model_facts, row_encoding
 from service.store.records import (
     UNFINISHED,
     AnswerCounts,
@@ -29,7 +30,7 @@ from service.store.records import (
 from service.store.tables import jobs, matrices, matrix_revisions, matrix_rows, selections, sessions
 from service.store.workspace_scope import mine, owner
 
-_ACCOUNT = ("errored", "unscored", "not_run", "answers", "reported", "states", "repeats")
+_ACCOUNT = ("errored", "unscored", "not_run", "answers", "reported", "states", "repeats", "attempts")
 _COLUMNS = (
     'matrix_id, model, valid_from, "binary", scored, accuracy, sha256, scores, missing, confidences, '
     + ", ".join(_ACCOUNT)
@@ -44,7 +45,7 @@ INSERT INTO matrix_rows ({_COLUMNS}) SELECT {_COLUMNS} FROM moved
 _COPY = f"COPY incoming_rows ({_COLUMNS}) FROM STDIN (FORMAT BINARY)"
 _TYPES = (
     "uuid", "text", "int4", "bool", "int4", "float8", "bytea", "bytea", "bytea", "bytea",
-    "int4", "int4", "int4", "int8", "float8", "bytea", "bytea",
+    "int4", "int4", "int4", "int8", "float8", "bytea", "bytea", "bytea",
 )  # fmt: skip
 
 
@@ -226,7 +227,7 @@ def load(
     record = get(conn, matrix_id, revision)
     ours = matrices.c.id == record.id, mine(conn, matrices)
     header = conn.execute(select(matrices).where(*ours)).one()
-    rows = _rows(conn, record, models)
+    rows = _rows(conn, record, models, "confidences")
     n = record.n_examples
     vectors = None if header.embeddings is None else row_encoding.decompress(header.embeddings)
     return Matrix(
@@ -239,6 +240,47 @@ def load(
         confidences=row_encoding.confidences_of([row[4] for row in rows], n),
         embeddings=None if vectors is None else np.frombuffer(vectors, "<f4").reshape(n, -1).copy(),
     )
+
+
+def attempts(
+    conn: Connection, record: MatrixRecord, models: Sequence[str] | None = None
+) -> tuple[ModelAttempts, ...]:
+    """Every attempt of each model of a revision, or of some of them, by model.
+
+    A model whose cells have one attempt each has it from its scores.
+
+    Raises
+    ------
+    NotFound
+        No such model.
+    """
+    rows, n = _rows(conn, record, models, "states, attempts"), record.n_examples
+    return tuple(_attempts(row, n) for row in rows)
+
+
+def _attempts(row: tuple[Any, ...], n: int) -> ModelAttempts:
+    _, binary, scores, missing, states, every = row
+    if every is not None:
+        return attempt_encoding.from_raw(row_encoding.decompress(every), n)
+    absent = row_encoding.missing_of([missing], n)
+    return single_attempts(
+        row_encoding.scores_of([(binary, scores)], n)[0],
+        None if absent is None else absent[0],
+        None if states is None else np.frombuffer(row_encoding.decompress(states), np.uint8),
+    )
+
+
+def lock(conn: Connection, matrix_id: str) -> None:
+    """Let no one else add or replace models of the matrix until the transaction ends.
+
+    Raises
+    ------
+    NotFound
+        No such matrix.
+    """
+    ours = matrices.c.id == cursors.known_id(matrix_id, "matrix"), mine(conn, matrices)
+    if conn.scalar(select(matrices.c.id).where(*ours).with_for_update(key_share=True)) is None:
+        raise NotFound(f"There is no matrix {matrix_id!r}.")
 
 
 def put_model(
@@ -409,11 +451,13 @@ def _bounds(conn: Connection, matrix_id: str, revision: int, n: int) -> NDArray[
     return found
 
 
-def _rows(conn: Connection, record: MatrixRecord, models: Sequence[str] | None) -> list[tuple[Any, ...]]:
+def _rows(
+    conn: Connection, record: MatrixRecord, models: Sequence[str] | None, more: str
+) -> list[tuple[Any, ...]]:
     """Packed rows in binary format, because as text, bytea would be sent and parsed as hex."""
     driver: Any = conn.connection.driver_connection
     query = (
-        'SELECT model, "binary", scores, missing, confidences FROM matrix_rows WHERE matrix_id = %s'
+        f'SELECT model, "binary", scores, missing, {more} FROM matrix_rows WHERE matrix_id = %s'  # noqa: S608
         " AND valid_from <= %s AND (valid_to IS NULL OR valid_to > %s)"
     )
     values: list[Any] = [record.id, record.revision, record.revision]

@@ -10,6 +10,8 @@ from typing import Any, Generic, Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from service.engine.data.attempts import ModelAttempts
+
 JobStatus = Literal["queued", "running", "succeeded", "failed", "cancelled"]
 SessionStatus = Literal["open", "decided", "exhausted", "stopped", "expired"]
 CellState = Literal["scored", "errored", "unscored", "not_run", "missing"]
@@ -81,6 +83,8 @@ class AnswerCounts:
         0 scored, 1 errored, 2 unscored, 3 not run; None when all are scored.
     repeats : ndarray of uint16, shape (N,), optional
         Number of answers in each score; None when it is 1 for each.
+    attempts : ModelAttempts, optional
+        Every attempt; None when no cell has two, or only means are known.
     """
 
     errored: int
@@ -90,6 +94,7 @@ class AnswerCounts:
     reported: float | None = None
     states: NDArray[np.uint8] | None = None
     repeats: NDArray[np.uint16] | None = None
+    attempts: ModelAttempts | None = None
 
 
 @dataclass(frozen=True, slots=True)

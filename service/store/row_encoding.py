@@ -16,6 +16,7 @@ import zstandard
 from numpy.typing import NDArray
 
 from service.engine.data.matrix import Matrix, Scores
+from service.store import attempt_encoding
 from service.store.records import AnswerCounts, Origin
 
 LEVEL = 3
@@ -33,7 +34,7 @@ class PackedRow:
     scores: bytes
     missing: bytes | None
     confidences: bytes | None
-    account: tuple[int | float | bytes | None, ...] = (None,) * 7
+    account: tuple[int | float | bytes | None, ...] = (None,) * 8
 
     @property
     def stored_bytes(self) -> int:
@@ -50,17 +51,21 @@ def pack(matrix: Matrix, i: int, account: AnswerCounts | None = None) -> PackedR
     binary = matrix.binary or bool(np.isin(values, (0.0, 1.0)).all())
     raw = np.packbits(values != 0).tobytes() if binary else values.astype("<f8").tobytes()
     mask = None if missing is None else np.packbits(missing).tobytes()
+    every = None if account is None else account.attempts
+    attempts = () if every is None else (b"attempts" + attempt_encoding.raw(every),)
     scored = len(values) - (0 if missing is None else int(missing.sum()))
     return PackedRow(
         model=matrix.models[i],
         binary=binary,
         scored=scored,
         accuracy=float(values.sum(dtype=np.float64)) / scored if scored else None,
-        sha256=_digest(b"bits" if binary else b"f8", raw, mask, None if sure is None else sure.tobytes()),
+        sha256=_digest(
+            b"bits" if binary else b"f8", raw, mask, None if sure is None else sure.tobytes(), *attempts
+        ),
         scores=raw if binary else compress(raw),
         missing=mask,
         confidences=None if sure is None else compress(sure.tobytes()),
-        account=(None,) * 7 if account is None else _account(account),
+        account=(None,) * 8 if account is None else _account(account),
     )
 
 
@@ -74,6 +79,7 @@ def _account(account: AnswerCounts) -> tuple[int | float | bytes | None, ...]:
         account.reported,
         None if states is None else compress(states.tobytes()),
         None if repeats is None else compress(repeats.astype("<u2").tobytes()),
+        None if account.attempts is None else compress(attempt_encoding.raw(account.attempts)),
     )
 
 

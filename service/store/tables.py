@@ -148,6 +148,8 @@ matrix_rows = Table(
     Column("reported", Double),
     Column("states", LargeBinary),
     Column("repeats", LargeBinary),
+    # Every attempt, where a cell has several; part of the content.
+    Column("attempts", LargeBinary),
     CheckConstraint("valid_to > valid_from", name="validity"),
     Index(
         "uq_matrix_rows_current", "matrix_id", "model", unique=True, postgresql_where=text("valid_to IS NULL")

@@ -13,7 +13,7 @@ from service.core.errors import FieldError, StorageFull
 from service.ingest import Limits, Options, Upload
 from service.store import matrices, model_facts
 from service.store.records import MatrixRecord, ModelFacts
-from service.usecases import upload_records
+from service.usecases import appended_attempts, upload_records
 from service.usecases.model_facts import refuse_unknown
 
 
@@ -66,8 +66,10 @@ def create_matrix(
     return record
 
 
-def put_model(engine: Engine, matrix_id: str, sent: SentFile, most_stored_bytes: int) -> StoredModel:
-    """Add one model's results to a matrix, or replace them.
+def put_model(
+    engine: Engine, matrix_id: str, sent: SentFile, most_stored_bytes: int, *, append: bool = False
+) -> StoredModel:
+    """Add one model's results to a matrix, or replace them, or add attempts to them.
 
     Raises
     ------
@@ -87,6 +89,10 @@ def put_model(engine: Engine, matrix_id: str, sent: SentFile, most_stored_bytes:
     refuse_unknown(sent.facts, upload.matrix.models)
     (account,) = upload_records.answer_counts(upload)
     with engine.begin() as conn:
+        if append:
+            matrices.lock(conn, matrix_id)
+            both = appended_attempts.append(conn, matrices.get(conn, matrix_id), upload)
+            upload, account = both or (upload, account)
         record, created = matrices.put_model(
             conn, matrix_id, upload.matrix, origin=upload_records.origin_of(upload), account=account
         )

@@ -27,6 +27,7 @@ def answer_counts(upload: Upload) -> list[AnswerCounts]:
             reported=report.reported,
             states=None if upload.states is None else upload.states[i],
             repeats=None if upload.repeats is None else upload.repeats[i],
+            attempts=None if upload.attempts is None else upload.attempts[i],
         )
         for i, report in enumerate(upload.models)
     ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Body, Path, Query, Request, Response
 
@@ -141,8 +141,15 @@ async def put_model(
     response: Response,
     context: ContextDep,
     fields: Fields,
+    attempts: Annotated[
+        Literal["replace", "append"],
+        Query(
+            description="`append` keeps the model's attempts there are and adds those in the file; each call "
+            "adds them once more."
+        ),
+    ] = "replace",
 ) -> MatrixUploaded:
-    """Add one model's results, or replace them; matched by example id, other models untouched.
+    """Add one model's results, replace them, or add attempts; matched by example id, other models untouched.
 
     The matrix gets a new revision; earlier ones stay readable.
     """
@@ -157,6 +164,7 @@ async def put_model(
             matrix_id,
             _file(context, sent),
             context.settings.max_stored_bytes,
+            append=attempts == "append",
         )
     view = responses.uploaded_view(stored.matrix, stored.upload)
     response.status_code = 201 if stored.created else 200

@@ -81,6 +81,11 @@ class ModelAttempts:
         counts[here] = self.counts
         return ModelAttempts(counts, self.values, self.outcomes, self.ordered)
 
+    def failed_where(self, examples: NDArray[np.bool_]) -> ModelAttempts:
+        """The same attempts, all of those at these examples failed: whoever sent them says so."""
+        outcomes = np.where(examples[self.examples], FAILED, self.outcomes).astype(np.uint8)
+        return ModelAttempts(self.counts, self.values, outcomes, self.ordered)
+
     def joined(self, later: ModelAttempts) -> ModelAttempts:
         """These attempts followed by later ones at the same examples."""
         examples = np.concatenate([self.examples, later.examples])
@@ -103,10 +108,12 @@ def single_attempts(
     scores : ndarray, shape (N,)
     missing : ndarray of bool, shape (N,), optional
     states : ndarray of uint8, shape (N,), optional
-        Outcome of each cell; a missing cell without one is unscored.
+        Outcome of each cell; a missing cell without one is unscored, and one that is not missing although
+        its outcome has no score counts as failed: whoever stored it said that it is wrong.
     """
     outcomes = np.zeros(len(scores), dtype=np.uint8) if states is None else states
-    if missing is not None:
-        outcomes = np.where(missing & (outcomes == SCORED), UNSCORED, outcomes).astype(np.uint8)
+    absent = np.zeros(len(scores), dtype=bool) if missing is None else missing
+    outcomes = np.where(absent & (outcomes == SCORED), UNSCORED, outcomes)
+    outcomes = np.where(~absent & (outcomes != SCORED), FAILED, outcomes).astype(np.uint8)
     made = outcomes != NOT_RUN
     return ModelAttempts(made.astype(np.uint16), scores[made], outcomes[made], ordered=True)
