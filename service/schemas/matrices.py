@@ -64,7 +64,7 @@ class MatrixUploaded(MatrixView):
     format: str = Field(description="The format the upload was read as.")
     attempts: AttemptNumbersView | None = Field(
         None,
-        description="How many attempts a cell of the upload has, with the earlier ones where they were appended. "
+        description="How many attempts a cell of the upload has, with earlier ones if appended. "
         "Null where no cell has two, or the file has only their means.",
     )
     reports: list[ModelReportView] = Field(description="One a model, by id.")
