@@ -14,10 +14,13 @@ from service.cli.pipeline import formatting, inputs
 from service.cli.pipeline.client import Answer, Service
 from service.cli.pipeline.exit_codes import Exit, PipelineCommand, PipelineError, Refusal
 from service.cli.pipeline.files import opened
+from service.cli.pipeline.sequential import run_session
 
 VERDICTS = {"pass": Exit.PASS, "fail": Exit.FAIL, "inconclusive": Exit.INCONCLUSIVE}
 WORST = (Exit.PASS, Exit.INCONCLUSIVE, Exit.NO_BASELINE, Exit.FAIL)
 """Of several baselines the last of these that one ends with."""
+_QUESTION = ("preset", "margin", "confidence", "run_variance")
+"""Of the gate's rule, what a session takes."""
 HELP = {"help_option_names": ["-h", "--help"]}
 SHARE = click.FloatRange(0, 1)
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -114,9 +117,8 @@ def push(
     "--candidate",
     "candidates",
     metavar="NAME|@FILE",
-    required=True,
     multiple=True,
-    help="Repeat it for several.",
+    help="Repeat it for several; left out with --sequential.",
 )
 @click.option(
     "--preset",
@@ -169,6 +171,15 @@ def push(
     show_default=True,
     help="What to do where nothing is stored under a baseline's name yet.",
 )
+@click.option(
+    "--sequential",
+    is_flag=True,
+    help="Run COMMAND on a batch of examples at a time, until a session is decided.",
+)
+@click.option("--budget", type=click.IntRange(10), help="Most examples of --sequential; else all.")
+@click.option("--batch", type=click.IntRange(1, 10_000), default=25, show_default=True)
+@click.option("--designed", is_flag=True, help="The most telling examples first; with --sequential.")
+@click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def gate(
     baselines: tuple[str, ...],
     candidates: tuple[str, ...],
@@ -181,6 +192,11 @@ def gate(
     clusters: Path | None,
     by_subtask: bool,
     no_baseline: str,
+    sequential: bool,
+    budget: int | None,
+    batch: int,
+    designed: bool,
+    command: tuple[str, ...],
     **rule: str | float | None,
 ) -> None:
     """Compare candidates with a baseline on the same examples.
@@ -192,8 +208,25 @@ def gate(
     or too few were answered, with 3 when there is no answer, and with 4 when nothing is
     stored under a baseline's name yet. By default a gate fails only when a drop is shown,
     and says which drop it would have found. Of several, 1 when any fails and 0 when all pass.
+
+    With --sequential COMMAND evaluates the candidate: it finds ids, one a line, in the file
+    {examples} ($TASTETEST_EXAMPLES) and writes scores, as in a @FILE, to {results}
+    ($TASTETEST_RESULTS); it runs again on the next batch until the question is decided.
     """
+    if sequential or command:
+        asked = _session(baselines, candidates, matrix, selection, command, sequential=sequential)
+        question = {name: rule[name] for name in _QUESTION if rule[name] is not None}
+        asked["question"] |= question
+        asked |= {"batch": min(batch, budget or batch), "mode": "designed" if designed else "random"}
+        asked |= {} if budget is None else {"budget": budget}
+        if clusters is not None:
+            asked["clusters"] = inputs.clusters(clusters)
+        with Service(url, wait, key) as service:
+            code = run_session(service, asked, command, as_json=as_json)
+        click.get_current_context().exit(code)
     _one_of(matrix, selection)
+    if not candidates:
+        raise click.UsageError("Missing option '--candidate'.")
     if by_subtask and (selection is None or clusters is not None):
         raise click.UsageError("--by-subtask goes with --selection and without --clusters.")
     body: Answer = {name: value for name, value in rule.items() if value is not None}
@@ -210,6 +243,27 @@ def gate(
             for name, side in zip(baselines, against, strict=True)
         ]
     click.get_current_context().exit(max(codes, key=WORST.index))
+
+
+def _session(
+    baselines: tuple[str, ...],
+    candidates: tuple[str, ...],
+    matrix: str | None,
+    selection: str | None,
+    command: tuple[str, ...],
+    *,
+    sequential: bool,
+) -> Answer:
+    """What `POST /sessions` is sent, but for the rule."""
+    if not sequential:
+        raise click.UsageError(
+            f"Got unexpected arguments ({' '.join(command)}); a command goes with --sequential."
+        )
+    if not command:
+        raise click.UsageError("--sequential needs the command that evaluates the candidate: -- COMMAND.")
+    if candidates or selection is not None or matrix is None or len(baselines) > 1:
+        raise click.UsageError("--sequential goes with --matrix and one --baseline, without --candidate.")
+    return {"matrix_id": matrix, "question": {"kind": "compare", "baseline": baselines[0]}}
 
 
 def _gated(service: Service, body: Answer, baseline: str, no_baseline: str, *, as_json: bool) -> Exit:

@@ -23,13 +23,24 @@ def side(told: str) -> Side:
     path = Path(told[1:])
     if not told.startswith("@") or not path.is_file():
         return told
-    answers: dict[str, Any] = {}
+    return {"name": path.stem, "answers": answers(path)}
+
+
+def answers(path: Path) -> dict[str, Any]:
+    """Answers by example id: as the JSON object has them, or lists of the scores in CSV.
+
+    Raises
+    ------
+    PipelineError
+        The file does not hold scores.
+    """
+    found: dict[str, Any] = {}
     for example, score in _pairs(path):
         if isinstance(score, str):
-            answers.setdefault(example, []).append(_number(score, f"{path}, example {example!r}"))
+            found.setdefault(example, []).append(_number(score, f"{path}, example {example!r}"))
         else:
-            answers[example] = score
-    return {"name": path.stem, "answers": answers}
+            found[example] = score
+    return found
 
 
 def clusters(path: Path) -> dict[str, str]:
