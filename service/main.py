@@ -25,6 +25,7 @@ from service.api.middleware.request_envelope import (
 )
 from service.api.openapi import document
 from service.api.rate_limiter import RateLimiter
+from service.api.route_classes import PublicRoute
 from service.api.routes import (
     api_docs,
     compare,
@@ -53,6 +54,27 @@ from service.store import api_role
 from service.store.database import make_engine
 from service.usecases.evaluator_cache import EvaluatorCache
 from service.usecases.session_cache import SessionCache
+
+# In the order of the OpenAPI document.
+RESOURCES = (
+    matrices,
+    mdad_and_select,
+    jobs,
+    partial_results,
+    selections,
+    scores,
+    drift,
+    compare,
+    comparisons,
+    power,
+    sessions,
+    webhooks,
+    job_reports,
+    pages,
+    api_docs,
+    health,
+    metrics,
+)
 
 log = structlog.get_logger(__name__)
 
@@ -85,24 +107,10 @@ def create_app(settings: Settings) -> FastAPI:
             "exclude": lambda scope: scope["path"] in UNLOGGED_PATHS,
         },
     )
-    resources = (
-        matrices,
-        mdad_and_select,
-        jobs,
-        partial_results,
-        selections,
-        scores,
-        drift,
-        compare,
-        comparisons,
-        power,
-        sessions,
-        webhooks,
-    )
-    for resource in (*resources, job_reports, pages, api_docs, health, metrics):
+    for resource in RESOURCES:
         app.include_router(resource.router)
     app.add_middleware(BodyLimitMiddleware, limit=settings.max_body_bytes, seconds=settings.body_seconds)
-    app.add_middleware(AuthenticationMiddleware)
+    app.add_middleware(AuthenticationMiddleware, public=_public_paths(app.openapi_url))
     app.add_middleware(RequestEnvelopeMiddleware)
     problems.install(app)
     document.install(app)
@@ -159,6 +167,13 @@ def _tell_of_row_security(callers: Engine) -> None:
             log.warning(
                 "row-level security is not in force: TASTETEST_API_DATABASE_URL names no role of its own"
             )
+
+
+def _public_paths(document: str | None) -> frozenset[str]:
+    """Where no key is needed: the OpenAPI document, and the routes that say so."""
+    routes = (route for resource in RESOURCES for route in resource.router.routes)
+    declared = {route.path for route in routes if isinstance(route, PublicRoute)}
+    return frozenset(declared if document is None else declared | {document})
 
 
 def _function_name(route: APIRoute) -> str:

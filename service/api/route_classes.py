@@ -71,7 +71,7 @@ class QuestionRoute(StrictRoute):
 
 
 class PublicRoute(StrictRoute):
-    """For routes without a key; they must be in `PUBLIC_ROUTES` too."""
+    """For routes without a key, such as probes; they reveal no data, and their paths have no parameters."""
 
     @property
     def scope(self) -> None:

@@ -9,7 +9,9 @@ from fastapi import APIRouter
 from fastapi.openapi.docs import get_swagger_ui_html
 from fastapi.responses import FileResponse, HTMLResponse
 
-router = APIRouter(include_in_schema=False)
+from service.api.route_classes import PublicRoute
+
+router = APIRouter(include_in_schema=False, route_class=PublicRoute)
 
 ASSETS = Path(fastapi_offline.__file__).parent / "static"
 A_DAY = {"Cache-Control": "public, max-age=86400"}

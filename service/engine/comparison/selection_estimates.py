@@ -15,8 +15,7 @@ from service.engine.comparison.full_scores import DesignedEvidence, Evidence, Sa
 from service.engine.comparison.sampling_design import Design, stratified_design
 from service.engine.comparison.scores import Basis, Estimator, KnownScores
 from service.engine.data.contracts import Source
-from service.engine.selection.random_sampling import RandomSampling
-from service.engine.selection.stratified import Stratified
+from service.engine.selection.registry import METHODS
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,10 +67,9 @@ def basis(selected: Selected, known: KnownScores) -> Basis:
         At least two models with complete answers, where answers are confidences.
     """
     if selected.ability is not None and selected.weighted and selected.ability.inclusion is None:
-        if selected.method == RandomSampling.name:
-            return Design.random(len(selected.chosen), len(selected.strata))
-        if selected.method == Stratified.name:
-            return stratified_design(selected.strata, selected.chosen, selected.options["allocation"])
+        sample = _sample(selected)
+        if sample is not None:
+            return sample
     if selected.ability is not None:
         return selected.ability
     return Estimator(selected.weights, _calibration(selected, known))
@@ -89,11 +87,9 @@ def evidence_of_scores(selected: Selected, ability: AbilityEstimator, source: So
     and so is one that records inclusion probabilities.
     """
     inclusion = ability.inclusion
-    if inclusion is None and selected.method == RandomSampling.name:
-        inclusion = Design.random(len(selected.chosen), len(selected.strata)).fractions
-    elif inclusion is None and selected.method == Stratified.name:
-        design = stratified_design(selected.strata, selected.chosen, selected.options["allocation"])
-        inclusion = design.fractions
+    sample = _sample(selected)
+    if inclusion is None and sample is not None:
+        inclusion = sample.fractions
     if inclusion is None:
         return DesignedEvidence(ability, source)
     return SampledEvidence(
@@ -103,6 +99,16 @@ def evidence_of_scores(selected: Selected, ability: AbilityEstimator, source: So
         model=ability.model,
         source_mean=source.scores.mean(axis=0, dtype=np.float64),
     )
+
+
+def _sample(selected: Selected) -> Design | None:
+    """The probability sample that the method draws, if it draws one."""
+    sample = METHODS[selected.method].traits.sample
+    if sample == "simple":
+        return Design.random(len(selected.chosen), len(selected.strata))
+    if sample == "stratified":
+        return stratified_design(selected.strata, selected.chosen, selected.options["allocation"])
+    return None
 
 
 def _calibration(selected: Selected, known: KnownScores) -> Calibration:

@@ -7,7 +7,7 @@ estimate(subset, answers) estimates full scores from answers on them.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal, Protocol
+from typing import ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,6 +66,26 @@ class Subset:
     inclusion: NDArray[np.float64] | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """What a method says of itself to those who plan experiments and recommend methods.
+
+    Attributes
+    ----------
+    elaborate : int
+        Of methods that do equally well, the least elaborate is recommended.
+    sample : {"simple", "stratified"}, optional
+        The probability sample it draws without a look at the source models, whose error has a formula;
+        None for every other choice.
+    by_subtask : bool
+        It differs from others only where the benchmark has subtasks.
+    """
+
+    elaborate: int
+    sample: Literal["simple", "stratified"] | None = None
+    by_subtask: bool = False
+
+
 class Fitted(Protocol):
     """A method that is fitted to its source models."""
 
@@ -74,6 +94,14 @@ class Fitted(Protocol):
 
     def estimate(self, subset: Subset, answers: NDArray[np.float64], estimator: str) -> NDArray[np.float64]:
         """Full scores, shape (T,), from answers on the subset, shape (T, n)."""
+
+
+@runtime_checkable
+class Budgeted(Protocol):
+    """A fitted method that has the option `budget`, and chooses what it pays for."""
+
+    def spend(self) -> Subset:
+        """The examples that the budget pays for."""
 
 
 class Method(Protocol):
@@ -87,11 +115,13 @@ class Method(Protocol):
         Names `Fitted.estimate` accepts; the first is the default.
     scored_by : "scores" or "confidences"
         What the target models' answers are by default (confidences only if the matrix has them).
+    traits : Traits
     """
 
     name: ClassVar[str]
     estimators: ClassVar[tuple[str, ...]]
     scored_by: ClassVar[ScoredBy]
+    traits: ClassVar[Traits]
 
     def __init__(self, **options: object) -> None:
         """Raises ValueError naming the option and the values it takes."""

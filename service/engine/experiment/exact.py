@@ -18,6 +18,7 @@ from service.engine.measures.evaluate import AgreementResult, AgreementRule, eva
 from service.engine.measures.random_agreement import OrderProbabilities, normal_agreement, random_agreement
 from service.engine.measures.stratified_agreement import lattice, strata_agreement
 from service.engine.planning.plan import Spec
+from service.engine.selection.registry import METHODS
 from service.engine.selection.stratified import Allocation, FittedStratified, pools
 
 MOST_PAIRS = 100_000
@@ -162,7 +163,7 @@ def exact_curve(spec: Spec, random: Curve, whole: WholeBenchmark, check: Check) 
     line = Curve(spec, None)
     for size, cell in random.cells.items():
         check(0.0)
-        if spec.method == "random":
+        if METHODS[spec.method].traits.sample == "simple":
             extra = NO_TAU | {"estimation_error": whole.random_error(size)}
             line.cells[size], line.notes[size] = Cell(cell.results, extra={SAME: extra}), random.notes[size]
         else:

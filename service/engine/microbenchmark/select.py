@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from service.engine.data.contracts import Fitted, Source, Subset
+from service.engine.data.contracts import Budgeted, Fitted, Source, Subset
 from service.engine.data.matrix import Matrix
 from service.engine.experiment.splits import generator, positions
 from service.engine.experiment.trials import jaccard
 from service.engine.microbenchmark.evidence import calibration, gate_on
 from service.engine.planning.plan import SelectPlan
-from service.engine.selection.optimal_design import FittedDesign
 
 Check = Callable[[float], None]
 
@@ -91,7 +90,7 @@ def run(matrix: Matrix, plan: SelectPlan, check: Check) -> dict[str, Any]:
 
 
 def _choice(fitted: Fitted, size: int | None) -> Subset:
-    if size is None and isinstance(fitted, FittedDesign):
+    if size is None and isinstance(fitted, Budgeted):
         return fitted.spend()
     return fitted.pick(size or 0)
 

@@ -192,7 +192,7 @@ def _marks(
 
 
 def _default_methods(outline: Outline, models: Models) -> list[str]:
-    names = [n for n in METHODS if n != "stratified" or len(outline.subtasks) > 1]
+    names = [n for n, cls in METHODS.items() if not cls.traits.by_subtask or len(outline.subtasks) > 1]
     return [n for n in names if models.sources or n in LEARNS_NOTHING]
 
 
@@ -220,7 +220,7 @@ def same_by_construction(specs: tuple[Spec, ...], outline: Outline) -> dict[str,
     first: dict[tuple[bool, str], str] = {}
     same: dict[str, str] = {}
     for spec in sorted(specs, key=lambda spec: spec.method != "random"):
-        if spec.method not in ("random", "stratified") or len(outline.subtasks) > 1:
+        if spec.method not in LEARNS_NOTHING or len(outline.subtasks) > 1:
             continue
         label = first.setdefault((spec.predicts, spec.scored_by), spec.label)
         if label != spec.label:
@@ -239,5 +239,5 @@ def _fair_random(specs: list[Spec]) -> list[Spec]:
 def _no_sources(spec: Spec) -> str:
     return (
         f"{spec.label} learns from source models, and target_models leaves none; "
-        "name fewer target models or only random and stratified."
+        f"name fewer target models or only {' and '.join(n for n in METHODS if n in LEARNS_NOTHING)}."
     )

@@ -29,17 +29,9 @@ from service.engine.reliability.minimal_size import (
 )
 from service.engine.reliability.size_search import TABLE
 from service.engine.reliability.target_settings import sizes_by_setting
+from service.engine.selection.registry import METHODS
 
 LISTED_PAIRS = 20
-SIMPLEST = (
-    "random",
-    "stratified",
-    "confidence_strata",
-    "anchor_points",
-    "diversity",
-    "tinybenchmarks",
-    "optimal_design",
-)
 KEPT = ("mdad", "interval", "seed_interval", "agreement", "agreement_interval")
 
 
@@ -242,9 +234,7 @@ def _estimated_better(evidence: Evidence, found: MinimalSize[LineKey], key: Line
 
 def complexity(line: Curve) -> tuple[int, bool, int]:
     """What sorts lines from the simplest method to the most elaborate."""
-    method = line.spec.method
-    rank = SIMPLEST.index(method) if method in SIMPLEST else len(SIMPLEST)
-    return rank, line.spec.predicts, line.sources or 0
+    return METHODS[line.spec.method].traits.elaborate, line.spec.predicts, line.sources or 0
 
 
 def nearest(line: Curve, size: int, truth: str) -> Cell | None:

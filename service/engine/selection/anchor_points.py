@@ -19,7 +19,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from service.engine.data.contracts import ScoredBy, Source, Subset, weighted_mean
+from service.engine.data.contracts import ScoredBy, Source, Subset, Traits, weighted_mean
 from service.engine.data.errors import Unsuitable
 from service.engine.numerics.kmedoids import KMedoids
 
@@ -39,6 +39,7 @@ class AnchorPoints:
     name: ClassVar[str] = "anchor_points"
     estimators: ClassVar[tuple[str, ...]] = ("weighted",)
     scored_by: ClassVar[ScoredBy] = "confidences"
+    traits: ClassVar[Traits] = Traits(elaborate=3)
 
     def fit(self, source: Source, rng: np.random.Generator) -> FittedAnchors:
         """Correlate the examples that vary.

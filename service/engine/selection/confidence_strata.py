@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from service.engine.data.contracts import ScoredBy, Source, Subset, weighted_mean
+from service.engine.data.contracts import ScoredBy, Source, Subset, Traits, weighted_mean
 from service.engine.selection.clusters import kmeans, represent
 
 
@@ -29,6 +29,7 @@ class ConfidenceStrata:
     name: ClassVar[str] = "confidence_strata"
     estimators: ClassVar[tuple[str, ...]] = ("weighted",)
     scored_by: ClassVar[ScoredBy] = "scores"
+    traits: ClassVar[Traits] = Traits(elaborate=2)
 
     def __init__(self, strata: int = 10) -> None:
         if not isinstance(strata, int) or isinstance(strata, bool) or not 1 <= strata <= 100:

@@ -17,7 +17,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from service.engine.data.contracts import ScoredBy, Source, Subset, weighted_mean
+from service.engine.data.contracts import ScoredBy, Source, Subset, Traits, weighted_mean
 from service.engine.numerics.svd import leading_triplets
 
 _RANK_FLOOR = 1e-6
@@ -38,6 +38,7 @@ class Diversity:
     name: ClassVar[str] = "diversity"
     estimators: ClassVar[tuple[str, ...]] = ("mean",)
     scored_by: ClassVar[ScoredBy] = "scores"
+    traits: ClassVar[Traits] = Traits(elaborate=4)
 
     def __init__(self, components: int = 4) -> None:
         if not isinstance(components, int) or isinstance(components, bool) or not 1 <= components <= 100:

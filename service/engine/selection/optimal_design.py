@@ -15,7 +15,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from service.engine.data.contracts import ScoredBy, Source, Subset
+from service.engine.data.contracts import ScoredBy, Source, Subset, Traits
 from service.engine.data.errors import Unsuitable
 from service.engine.prediction.ability_design import design_parts
 from service.engine.prediction.ability_model import fit_ability_model
@@ -55,6 +55,7 @@ class OptimalDesign:
     name: ClassVar[str] = "optimal_design"
     estimators: ClassVar[tuple[str, ...]] = ("blp",)
     scored_by: ClassVar[ScoredBy] = "scores"
+    traits: ClassVar[Traits] = Traits(elaborate=6)
 
     def __init__(
         self,

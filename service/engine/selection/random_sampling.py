@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from service.engine.data.contracts import ScoredBy, Source, Subset, weighted_mean
+from service.engine.data.contracts import ScoredBy, Source, Subset, Traits, weighted_mean
 
 
 class RandomSampling:
@@ -17,6 +17,7 @@ class RandomSampling:
     name: ClassVar[str] = "random"
     estimators: ClassVar[tuple[str, ...]] = ("mean",)
     scored_by: ClassVar[ScoredBy] = "scores"
+    traits: ClassVar[Traits] = Traits(elaborate=0, sample="simple")
 
     def fit(self, source: Source, rng: np.random.Generator) -> FittedRandom:
         """Draw one order of the examples; the source models are not used."""

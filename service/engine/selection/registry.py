@@ -29,8 +29,8 @@ METHODS: dict[str, type[Method]] = {
     )
 }
 
-LEARNS_NOTHING = frozenset({RandomSampling.name, Stratified.name})
-"""Methods whose choice does not look at the source models."""
+LEARNS_NOTHING = frozenset(name for name, cls in METHODS.items() if cls.traits.sample is not None)
+"""Methods whose choice is a random draw that does not look at the source models."""
 
 
 def create(name: str, options: Mapping[str, Any]) -> Method:

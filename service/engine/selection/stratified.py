@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.engine.data.allocation import largest_remainder
-from service.engine.data.contracts import ScoredBy, Source, Subset, weighted_mean
+from service.engine.data.contracts import ScoredBy, Source, Subset, Traits, weighted_mean
 
 Allocation = Literal["proportional", "equal"]
 
@@ -32,6 +32,7 @@ class Stratified:
     name: ClassVar[str] = "stratified"
     estimators: ClassVar[tuple[str, ...]] = ("weighted",)
     scored_by: ClassVar[ScoredBy] = "scores"
+    traits: ClassVar[Traits] = Traits(elaborate=1, sample="stratified", by_subtask=True)
 
     def __init__(self, allocation: Allocation = "proportional") -> None:
         if allocation not in get_args(Allocation):

@@ -26,7 +26,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from service.engine.data.contracts import ScoredBy, Source, Subset, weighted_mean
+from service.engine.data.contracts import ScoredBy, Source, Subset, Traits, weighted_mean
 from service.engine.data.errors import Unsuitable
 from service.engine.data.matrix import Scores
 from service.engine.numerics import irt
@@ -45,6 +45,7 @@ class TinyBenchmarks:
     name: ClassVar[str] = "tinybenchmarks"
     estimators: ClassVar[tuple[str, ...]] = ("weighted", "pirt", "gpirt")
     scored_by: ClassVar[ScoredBy] = "scores"
+    traits: ClassVar[Traits] = Traits(elaborate=5)
 
     def __init__(self, dimensions: int = 10) -> None:
         if not isinstance(dimensions, int) or isinstance(dimensions, bool) or not 1 <= dimensions <= 20:
