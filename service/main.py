@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncIterator, Callable
 from importlib.metadata import version
+from typing import Any
 
 import structlog
 from fastapi import FastAPI
@@ -12,17 +13,20 @@ from fastapi.routing import APIRoute
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.concurrency import run_in_threadpool
+from starlette.middleware.cors import CORSMiddleware
 from threadpoolctl import threadpool_limits
 
 from service.api import problems
 from service.api.authenticator import Authenticator
 from service.api.context import AppContext
 from service.api.middleware.authentication import AuthenticationMiddleware
+from service.api.middleware.http_methods import HttpMethodsMiddleware
 from service.api.middleware.request_envelope import (
     UNLOGGED_PATHS,
     BodyLimitMiddleware,
     RequestEnvelopeMiddleware,
 )
+from service.api.middleware.response_headers import ResponseHeadersMiddleware
 from service.api.openapi import document
 from service.api.rate_limiter import RateLimiter
 from service.api.route_classes import PublicRoute
@@ -79,6 +83,13 @@ RESOURCES = (
 log = structlog.get_logger(__name__)
 
 
+CORS: dict[str, Any] = {
+    "allow_methods": ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"],
+    "allow_headers": ["Authorization", "Content-Type", "Idempotency-Key", "If-None-Match"],
+    "expose_headers": ["ETag", "Location", "RateLimit", "RateLimit-Policy", "Retry-After", "X-Request-Id"],
+}
+
+
 def create_app(settings: Settings) -> FastAPI:
     """Build the application; it first connects to the database when it starts.
 
@@ -111,6 +122,10 @@ def create_app(settings: Settings) -> FastAPI:
         app.include_router(resource.router)
     app.add_middleware(BodyLimitMiddleware, limit=settings.max_body_bytes, seconds=settings.body_seconds)
     app.add_middleware(AuthenticationMiddleware, public=_public_paths(app.openapi_url))
+    app.add_middleware(HttpMethodsMiddleware)
+    if settings.cors_origins:
+        app.add_middleware(CORSMiddleware, allow_origins=settings.allowed_origins, **CORS)
+    app.add_middleware(ResponseHeadersMiddleware)
     app.add_middleware(RequestEnvelopeMiddleware)
     problems.install(app)
     document.install(app)

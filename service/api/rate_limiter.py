@@ -6,6 +6,7 @@ import asyncio
 import math
 import time
 from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
 
 import redis
 import structlog
@@ -27,6 +28,17 @@ REDIS_RETRY_SECONDS = 5.0
 THREADS = 8
 
 
+Headers = tuple[tuple[str, str], ...]
+
+
+class _Window(NamedTuple):
+    """A key's minute: whether this request fits, how many more do, and seconds until the next minute."""
+
+    allowed: bool
+    left: int
+    seconds: int
+
+
 class RateLimiter:
     """Counts the requests of each key."""
 
@@ -38,8 +50,13 @@ class RateLimiter:
         # Separate threads: a frozen Redis must not block the threads that answer requests.
         self._threads = ThreadPoolExecutor(THREADS, "pace")
 
-    async def check(self, caller: Caller) -> None:
+    async def check(self, caller: Caller) -> Headers:
         """Count a request.
+
+        Returns
+        -------
+        tuple of (str, str)
+            Headers that say what is left; empty where nothing is counted.
 
         Raises
         ------
@@ -47,34 +64,40 @@ class RateLimiter:
             The key has reached its limit.
         """
         if caller.key is None or time.monotonic() < self._resting_until:
-            return
-        wait = await asyncio.get_running_loop().run_in_executor(self._threads, self._hit, caller.key)
-        if wait is not None:
-            raise self._refusal(wait)
+            return ()
+        window = await asyncio.get_running_loop().run_in_executor(self._threads, self._hit, caller.key)
+        if window is None:
+            return ()
+        headers = self._headers(window)
+        if not window.allowed:
+            raise self._refusal(window.seconds, headers)
+        return headers
 
-    def _hit(self, key: str) -> int | None:
-        """Seconds until a request is allowed again; None if it is allowed, or if Redis does not answer."""
+    def _hit(self, key: str) -> _Window | None:
+        """What the key has left after this request; None if Redis does not answer."""
         if time.monotonic() < self._resting_until:
             return None
         try:
-            if self._limiter.hit(self._item, key):
-                return None
-            return math.ceil(
-                max(1.0, self._limiter.get_window_stats(self._item, key).reset_time - time.time())
-            )
+            allowed = self._limiter.hit(self._item, key)
+            reset, left = self._limiter.get_window_stats(self._item, key)
         except redis.RedisError as error:
             self._resting_until = time.monotonic() + REDIS_RETRY_SECONDS
             log.warning("requests are not counted", error=repr(error))
             return None
+        return _Window(allowed, left if allowed else 0, math.ceil(max(1.0, reset - time.time())))
 
-    def _refusal(self, wait: int) -> TooManyRequests:
-        message = f"A key may send {self._most:,} requests per minute; send the request again in {wait} s."
-        headers = (
-            ("Retry-After", str(wait)),
+    def _headers(self, window: _Window) -> Headers:
+        """By draft-ietf-httpapi-ratelimit-headers."""
+        return (
             ("RateLimit-Policy", f'"requests";q={self._most};w=60'),
-            ("RateLimit", f'"requests";r=0;t={wait}'),
+            ("RateLimit", f'"requests";r={window.left};t={window.seconds}'),
         )
-        return TooManyRequests(message, [FieldError("", "too_many_requests", message)], headers)
+
+    def _refusal(self, wait: int, headers: Headers) -> TooManyRequests:
+        message = f"A key may send {self._most:,} requests per minute; send the request again in {wait} s."
+        return TooManyRequests(
+            message, [FieldError("", "too_many_requests", message)], (("Retry-After", str(wait)), *headers)
+        )
 
 
 def _storage(redis_url: str) -> RedisStorage:

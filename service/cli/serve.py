@@ -50,6 +50,7 @@ def serve(host: str, port: int, data_dir: Path, workers: int | None, on_ready: R
             http=protocol(settings),
             log_config=None,
             access_log=False,
+            server_header=False,
             timeout_graceful_shutdown=GRACE_SECONDS,
         )
         callback = partial(on_ready, keyless=keyless)

@@ -106,8 +106,15 @@ class Settings(BaseSettings):
     # Of one workspace.
     max_webhooks: Positive = 20
     webhook_overlap_hours: Annotated[float, Field(ge=0)] = 24.0
+    # Comma-separated origins of pages that may call the API from a browser; none by default.
+    cors_origins: Annotated[str, Field(pattern=r"^(\s*https?://[^\s,/]+\s*(,|$))*$")] = ""
     stop_seconds: Annotated[float, Field(gt=0)] = 1.0
     shutdown_grace_seconds: Annotated[float, Field(ge=0)] = 5.0
+
+    @property
+    def allowed_origins(self) -> list[str]:
+        """`cors_origins`, one by one."""
+        return [origin.strip() for origin in self.cors_origins.split(",") if origin.strip()]
 
     @classmethod
     def settings_customise_sources(

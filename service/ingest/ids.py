@@ -1,8 +1,8 @@
-"""Checks ids of models and examples: distinct strings without control characters."""
+"""Checks ids of models and examples: distinct, in composed form (NFC), of characters that can be seen."""
 
 from __future__ import annotations
 
-import re
+import unicodedata
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -10,7 +10,6 @@ from service.ingest.options import Limits
 from service.ingest.refusals import quoted, refuse
 
 Place = Callable[[int], str]
-_FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 def checked_ids(raw: Sequence[object], kind: str, place: Place, limits: Limits) -> list[str]:
@@ -27,7 +26,8 @@ def checked_ids(raw: Sequence[object], kind: str, place: Place, limits: Limits) 
     Raises
     ------
     InvalidUpload
-        An id is empty, too long, of another type, holds a control character, or occurs twice.
+        An id is empty, too long, of another type, not composed, holds a character that cannot be seen,
+        or occurs twice.
     """
     ids = [v if isinstance(v, str) else _text(v, kind, place(i)) for i, v in enumerate(raw)]
     if not _all_plain(ids, limits):
@@ -39,7 +39,7 @@ def checked_ids(raw: Sequence[object], kind: str, place: Place, limits: Limits) 
 
 
 def check(name: str, kind: str, place: str | Callable[[], str], limits: Limits) -> None:
-    """Refuse an id that is empty, too long or holds a control character.
+    """Refuse an id that is empty, too long, not composed, or holds a character that cannot be seen.
 
     Parameters
     ----------
@@ -56,21 +56,34 @@ def check(name: str, kind: str, place: str | Callable[[], str], limits: Limits) 
     if len(name) > limits.id_length:
         detail = f"{place}: the {kind} id is {len(name)} characters long; the limit is {limits.id_length}"
         raise refuse(detail, "long_id", [(place, quoted(name))])
-    bad = None if name.isprintable() else _FORBIDDEN.search(name)
+    bad = None if name.isprintable() else next(filter(_unseen, name), None)
     if bad:
-        detail = f"{place}: the {kind} id {quoted(name)} holds the character U+{ord(bad[0]):04X}; remove it"
+        detail = f"{place}: the {kind} id {quoted(name)} holds the character U+{ord(bad):04X}; remove it"
         raise refuse(detail, "control_character", [(place, quoted(name))])
+    if not unicodedata.is_normalized("NFC", name):
+        detail = (
+            f"{place}: the {kind} id {quoted(name)} is not in Unicode's composed form (NFC), so an id that "
+            "looks the same would be another one; send it composed"
+        )
+        raise refuse(detail, "not_composed", [(place, quoted(name))])
+
+
+def _unseen(character: str) -> bool:
+    """Whether it is a control, format or line-separator character, or half of a surrogate pair."""
+    return character not in "\t\n\r" and unicodedata.category(character) in {"Cc", "Cf", "Cs", "Zl", "Zp"}
 
 
 def _plain(name: str, limits: Limits) -> bool:
     """Whether the id needs no closer check, which is true of most ids."""
-    return name.isprintable() and not name.isspace() and 0 < len(name) <= limits.id_length
+    return name.isascii() and name.isprintable() and not name.isspace() and 0 < len(name) <= limits.id_length
 
 
 def _all_plain(names: Sequence[str], limits: Limits) -> bool:
     """`_plain` for all ids at once, which is faster than a call for each."""
     longest = max(map(len, names), default=0)
-    return longest <= limits.id_length and "".join(names).isprintable() and all(map(str.strip, names))
+    together = "".join(names)
+    plain = together.isascii() and together.isprintable()
+    return plain and longest <= limits.id_length and all(map(str.strip, names))
 
 
 def _text(value: object, kind: str, place: str) -> str:

@@ -31,6 +31,7 @@ def answering(settings: Settings) -> Iterator[httpx.Client]:
             http=protocol(settings),
             log_config=None,
             access_log=False,
+            server_header=False,
             timeout_graceful_shutdown=1,
         )
         server = uvicorn.Server(config)

@@ -107,6 +107,7 @@ PROOF = {
     "webhook_failures": (
         "jobs/test_webhook_delivery.py::test_an_address_that_keeps_failing_is_paused_until_it_is_resumed"
     ),
+    "cors_origins": "api/test_http_manners.py::test_only_named_origins_may_call_from_a_browser",
     "max_webhooks": "api/routes/test_webhooks.py::test_no_address_twice_and_no_more_than_so_many",
     "webhook_overlap_hours": HERE + "test_a_replaced_secret_signs_for_as_long_as_set",
     "stop_seconds": (

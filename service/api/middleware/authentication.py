@@ -39,5 +39,5 @@ async def _caller(scope: Scope) -> authenticator.Caller:
     caller = await context.authenticator.authenticate(
         context.checks, scope["method"], Headers(scope=scope), (scope["client"] or ("",))[0]
     )
-    await context.rate_limiter.check(caller)
+    scope["state"]["rate_limit"] = await context.rate_limiter.check(caller)
     return caller
