@@ -46,27 +46,33 @@ class PackedRow:
 def pack(matrix: Matrix, i: int, account: AnswerCounts | None = None) -> PackedRow:
     """Encode row i of the matrix; its own scores decide the encoding."""
     values = matrix.scores[i]
-    missing = None if matrix.missing is None or not matrix.missing[i].any() else matrix.missing[i]
-    sure = None if matrix.confidences is None else np.ascontiguousarray(matrix.confidences[i], "<f4")
+    sure = (
+        None if matrix.confidences is None else np.ascontiguousarray(matrix.confidences[i], "<f4").tobytes()
+    )
     binary = matrix.binary or bool(np.isin(values, (0.0, 1.0)).all())
     raw = np.packbits(values != 0).tobytes() if binary else values.astype("<f8").tobytes()
-    mask = None if missing is None else np.packbits(missing).tobytes()
+    mask, n_missing = _pack_missing(None if matrix.missing is None else matrix.missing[i])
     every = None if account is None else account.attempts
     attempts = () if every is None else (b"attempts" + attempt_encoding.raw(every),)
-    scored = len(values) - (0 if missing is None else int(missing.sum()))
+    scored = len(values) - n_missing
     return PackedRow(
         model=matrix.models[i],
         binary=binary,
         scored=scored,
         accuracy=float(values.sum(dtype=np.float64)) / scored if scored else None,
-        sha256=_digest(
-            b"bits" if binary else b"f8", raw, mask, None if sure is None else sure.tobytes(), *attempts
-        ),
+        sha256=_digest(b"bits" if binary else b"f8", raw, mask, sure, *attempts),
         scores=raw if binary else compress(raw),
         missing=mask,
-        confidences=None if sure is None else compress(sure.tobytes()),
+        confidences=None if sure is None else compress(sure),
         account=(None,) * 8 if account is None else _account(account),
     )
+
+
+def _pack_missing(missing: NDArray[np.bool_] | None) -> tuple[bytes | None, int]:
+    """Bits of the missing cells, None where there are none, and how many there are."""
+    if missing is None or not missing.any():
+        return None, 0
+    return np.packbits(missing).tobytes(), int(missing.sum())
 
 
 def _account(account: AnswerCounts) -> tuple[int | float | bytes | None, ...]:

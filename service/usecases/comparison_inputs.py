@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -127,15 +127,12 @@ def _of_selection(
     benchmark = [column[example] for example in standing.benchmark]
     place = {example: at for at, example in enumerate(standing.benchmark)}
     columns = [place[example] for example in standing.chosen]
-    held = set(standing.models)
-    # Models that joined since have full runs too.
-    newest = matrices.get(conn, selection.matrix_id)
-    wholes = _rows(conn, then, [name for name in named if name in held])
-    wholes |= _rows(conn, newest, [name for name in named if name not in held])
-    wholes = {name: row[benchmark] for name, row in wholes.items()}
     at = {model: row for row, model in enumerate(standing.models)}
-    rows = {name: whole[columns] for name, whole in wholes.items()}
-    rows |= {name: standing.known.answers[at[name]] for name in named if name in held}
+    wholes = {name: row[benchmark] for name, row in _full_runs(conn, then, named, at).items()}
+    rows = {
+        name: standing.known.answers[at[name]] if name in at else whole[columns]
+        for name, whole in wholes.items()
+    }
     kept = answers.find(conn, selection.id, named)
     return ComparisonContext(
         matrix=then,
@@ -152,6 +149,16 @@ def _of_selection(
     )
 
 
+def _full_runs(
+    conn: Connection, then: MatrixRecord, named: Sequence[str], held: Container[str]
+) -> dict[str, Scores]:
+    """Full runs of the models named: from the selection's revision where it holds them, else the newest."""
+    rows = _rows(conn, then, [name for name in named if name in held])
+    # Models that joined since have full runs too.
+    newest = matrices.get(conn, then.id)
+    return rows | _rows(conn, newest, [name for name in named if name not in held])
+
+
 def scores_of_side(context: ComparisonContext, side: Side, where: str) -> Scores:
     """One side's scores, shape (n,) or (n, runs), NaN where it has none."""
     if isinstance(side, str):
@@ -159,6 +166,15 @@ def scores_of_side(context: ComparisonContext, side: Side, where: str) -> Scores
             raise _refuse(where, "unknown_model", _unknown(context, side))
         return context.rows[side]
     place = {example: at for at, example in enumerate(context.examples)}
+    _refuse_beyond(context, side, place, where)
+    here = {example: value for example, value in side.answers.items() if example in place}
+    if len(here) < len(side.answers):
+        context.set_aside[where] = len(side.answers) - len(here)
+    return _table(here, place)
+
+
+def _refuse_beyond(context: ComparisonContext, side: SentAnswers, place: Container[str], where: str) -> None:
+    """Refuse answers to examples that are not of the benchmark."""
     beyond = [example for example in side.answers if example not in place and example not in context.others]
     if beyond:
         shown = ", ".join(map(repr, beyond[:SHOWN])) + (" …" if len(beyond) > SHOWN else "")
@@ -167,12 +183,13 @@ def scores_of_side(context: ComparisonContext, side: Side, where: str) -> Scores
             f"for example {context.examples[0]!r}; send answers by the ids of the matrix."
         )
         raise _refuse(f"{where}/answers", "unknown_examples", message)
-    here = {example: value for example, value in side.answers.items() if example in place}
-    if len(here) < len(side.answers):
-        context.set_aside[where] = len(side.answers) - len(here)
-    runs = max((len(value) for value in here.values() if isinstance(value, Sequence)), default=1)
-    scores = np.full((len(context.examples), max(runs, 1)), np.nan)
-    for example, value in here.items():
+
+
+def _table(answered: Mapping[str, Answer], place: Mapping[str, int]) -> Scores:
+    """Answers in the order of the examples, shape (n,) or (n, runs), NaN where there is none."""
+    runs = max((len(value) for value in answered.values() if isinstance(value, Sequence)), default=1)
+    scores = np.full((len(place), max(runs, 1)), np.nan)
+    for example, value in answered.items():
         each = value if isinstance(value, Sequence) else [value]
         scores[place[example], : len(each)] = [np.nan if one is None else one for one in each]
     return scores if runs > 1 else scores[:, 0]

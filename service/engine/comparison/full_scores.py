@@ -136,18 +136,7 @@ class SampledEvidence:
         there = ~np.isnan(answers)
         inclusions = [self._answered(row) for row in there]
         used = self._used(baseline, int(there.sum(axis=1).min()))
-        # What is known in full needs no prediction.
-        ways: list[EstimatorUsed] = [
-            "plain" if baseline is not None and not at else used for at in range(len(answers))
-        ]
-        corrected, shares = zip(
-            *(
-                self._corrected(way, row, own, baseline)
-                for way, row, own in zip(ways, answers, inclusions, strict=True)
-            ),
-            strict=True,
-        )
-        found, similar = list(corrected), np.array(shares)
+        found, similar = self._each_corrected(used, answers, inclusions, baseline)
         influence = np.array([one.influence for one in found])
         scores = np.array([one.score for one in found])
         coefficients = np.array([one.coefficients for one in found])
@@ -198,6 +187,22 @@ class SampledEvidence:
             group = self.inclusion == value
             inclusion[group & there] = value * there[group].mean()
         return inclusion
+
+    def _each_corrected(
+        self, used: EstimatorUsed, answers: Floats, inclusions: list[Floats], baseline: Floats | None
+    ) -> tuple[list[CorrectedScore], Floats]:
+        """Each model's score, and the shares of `_corrected`; what is known in full needs no prediction."""
+        ways: list[EstimatorUsed] = [used] * len(answers)
+        if baseline is not None:
+            ways[0] = "plain"
+        corrected, shares = zip(
+            *(
+                self._corrected(way, row, own, baseline)
+                for way, row, own in zip(ways, answers, inclusions, strict=True)
+            ),
+            strict=True,
+        )
+        return list(corrected), np.array(shares)
 
     def _corrected(
         self, used: EstimatorUsed, row: Floats, inclusion: Floats, baseline: Floats | None

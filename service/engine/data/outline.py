@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import compress
 
 import numpy as np
 
@@ -83,14 +84,14 @@ class Outline:
         full = replace(self, missing_cells=0, incomplete_models=(), incomplete_examples=0)
         if policy == "drop_models":
             dropped = set(self.incomplete_models)
-            kept = [at for at, model in enumerate(self.models) if model not in dropped]
+            kept = [model not in dropped for model in self.models]
             return replace(
                 full,
-                models=tuple(self.models[at] for at in kept),
-                accuracies=tuple(self.accuracies[at] for at in kept if self.accuracies),
-                arrived=tuple(self.arrived[at] for at in kept if self.arrived),
-                released=tuple(self.released[at] for at in kept if self.released),
-                families=tuple(self.families[at] for at in kept if self.families),
+                models=tuple(compress(self.models, kept)),
+                accuracies=tuple(compress(self.accuracies, kept)),
+                arrived=tuple(compress(self.arrived, kept)),
+                released=tuple(compress(self.released, kept)),
+                families=tuple(compress(self.families, kept)),
             )
         if policy == "drop_examples":
             return replace(full, n_examples=self.n_examples - self.incomplete_examples)

@@ -89,13 +89,17 @@ def _groups(lines: tuple[Entry, ...]) -> list[list[int]]:
     return list(groups.values())
 
 
+def _not_skipped(room: Estimates, unit: int, group: list[int], position: int) -> list[int]:
+    return [entry for entry in group if (unit, entry, position) not in room.skipped]
+
+
 def _run_group(
     view: TrialData, group: list[int], lines: tuple[Entry, ...], room: Estimates, unit: int, at: int
 ) -> None:
     """Fit once, pick every size, estimate with every estimator of the group."""
     fits: list[Fitted] = []
     for position, size in enumerate(view.plan.sizes):
-        wanted = [entry for entry in group if (unit, entry, position) not in room.skipped]
+        wanted = _not_skipped(room, unit, group, position)
         if not wanted or size > view.n_examples:
             continue
         line = lines[wanted[0]]
@@ -103,11 +107,9 @@ def _run_group(
             fits = fits or view.fit(line.spec, line.sources, 1 + (view.trial < REFITTED_TRIALS))
             subsets = [fit.pick(size) for fit in fits]
             for entry in wanted:
-                spec = lines[entry].spec
-                room.scores[unit, entry, position, at] = view.estimate(
-                    spec, line.sources, fits[0], subsets[0]
-                )
-                room.overlap[unit, entry, position, at] = jaccard(subsets)
+                spec, cell = lines[entry].spec, (unit, entry, position, at)
+                room.scores[cell] = view.estimate(spec, line.sources, fits[0], subsets[0])
+                room.overlap[cell] = jaccard(subsets)
                 if view.trial < COVERED_TRIALS and unit == 0 and served(spec):
                     room.covered[entry, position, at] = view.coverage(line.sources, subsets[0], LEVEL)
         except Unsuitable as reason:

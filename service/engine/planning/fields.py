@@ -161,36 +161,36 @@ def check_models(fields: Fields, known: tuple[str, ...], group: tuple[str, ...],
     PlanError
         At /source_models, /target_models or /group.
     """
-    source = _check_sources(fields.get("source_models"), known)
+    fixed, counts = _check_sources(fields.get("source_models"), known)
     target_ids, wanted = _check_targets(fields.get("target_models"), known)
-    everyone = fields.get("target_models") == "all"
-    fixed = source if source and isinstance(source[0], str) else ()
-    least_sources = max((int(s) for s in source if not isinstance(s, str)), default=len(fixed))
     if both := sorted(set(fixed) & set(target_ids)):
         raise PlanError(
             "/target_models", f"Model {both[0]!r} is also a source model; a model cannot be both."
         )
-    rest = len(known) - least_sources
-    default = max(2, min(DEFAULT_TARGETS, len(known) // 2))
-    if thirds:
-        default = max(default, min(MOST_TARGETS, len(known) // 3))
-    targets = len(target_ids) or wanted or min(default, rest)
+    sources = max(counts, default=0)
+    rest = len(known) - sources
+    targets = wanted or min(_default_targets(len(known), thirds=thirds), rest)
     if targets < 2 or targets > rest:
         raise PlanError(
-            "/target_models" if wanted or target_ids else "/source_models",
-            f"{least_sources} source and {max(targets, 2)} target models do not fit into {len(known)}; "
+            "/target_models" if wanted else "/source_models",
+            f"{sources} source and {max(targets, 2)} target models do not fit into {len(known)}; "
             "ask for fewer of either.",
         )
-    _check_group(group, target_ids, targets, tuple(str(s) for s in fixed))
-    counts = tuple(int(s) for s in source if not isinstance(s, str)) if not fixed else (len(fixed),)
-    if not source and targets < len(known):
-        counts = (len(known) - targets,)
-    return Models(targets, target_ids, counts, tuple(str(s) for s in fixed), everyone)
+    _check_group(group, target_ids, targets, fixed)
+    if not counts and targets < rest:
+        counts = (rest - targets,)
+    return Models(targets, target_ids, counts, fixed, fields.get("target_models") == "all")
 
 
-def _check_sources(value: object, known: tuple[str, ...]) -> tuple[str, ...] | tuple[int, ...]:
+def _default_targets(n_models: int, *, thirds: bool) -> int:
+    default = max(2, min(DEFAULT_TARGETS, n_models // 2))
+    return max(default, min(MOST_TARGETS, n_models // 3)) if thirds else default
+
+
+def _check_sources(value: object, known: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """Fixed source ids, and numbers of sources to try; no number means all models left."""
     if value is None or (value == 0 and is_int(value)):
-        return ()
+        return (), ()
     if is_int(value):
         value = [value]
     if not isinstance(value, list) or not value:
@@ -198,7 +198,11 @@ def _check_sources(value: object, known: tuple[str, ...]) -> tuple[str, ...] | t
             "/source_models", "source_models is a number, a list of numbers or a list of model ids."
         )
     if all(isinstance(v, str) for v in value):
-        return check_ids("/source_models", value, known)
+        return check_ids("/source_models", value, known), (len(value),)
+    return (), _check_counts(value, known)
+
+
+def _check_counts(value: list[Any], known: tuple[str, ...]) -> tuple[int, ...]:
     for at, count in enumerate(value):
         if not is_int(count) or not 1 <= count < len(known):
             raise PlanError(

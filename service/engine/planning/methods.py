@@ -105,12 +105,7 @@ def resolve(entry: object, outline: Outline, where: str, expect: Expect, *, guar
 
     A method that asks what new models are expected to be gets that as an option, unless the entry sets it.
     """
-    request = {"method": entry} if isinstance(entry, str) else entry
-    if not isinstance(request, Mapping) or not isinstance(request.get("method"), str):
-        raise PlanError(where or "/method", f"Name a method: one of {', '.join(METHODS)}.")
-    known = {"method", "estimator", "options", "scored_by", "label"}
-    if unknown := sorted(set(request) - known):
-        raise PlanError(f"{where}/{unknown[0]}", f"Unknown field; known are {', '.join(sorted(known))}.")
+    request = _as_request(entry, where)
     name = str(request["method"])
     given = request.get("options") or {}
     if isinstance(given, Mapping) and name in METHODS:
@@ -122,10 +117,25 @@ def resolve(entry: object, outline: Outline, where: str, expect: Expect, *, guar
     natural = cls.scored_by if outline.confidences and estimator != BLP else "scores"
     scored_by = _check_scored_by(request.get("scored_by") or natural, estimator, outline, where)
     marks = _marks(name, estimator, options, scored_by, natural, expect)
-    label = request.get("label") or (f"{name} ({', '.join(marks)})" if marks else name)
+    label = _check_label(request.get("label") or (f"{name} ({', '.join(marks)})" if marks else name), where)
+    return Spec(label, name, estimator, options, scored_by, arguments)
+
+
+def _as_request(entry: object, where: str) -> Mapping[str, Any]:
+    """The entry as an object that names a method and has known fields only."""
+    request = {"method": entry} if isinstance(entry, str) else entry
+    if not isinstance(request, Mapping) or not isinstance(request.get("method"), str):
+        raise PlanError(where or "/method", f"Name a method: one of {', '.join(METHODS)}.")
+    known = {"method", "estimator", "options", "scored_by", "label"}
+    if unknown := sorted(set(request) - known):
+        raise PlanError(f"{where}/{unknown[0]}", f"Unknown field; known are {', '.join(sorted(known))}.")
+    return request
+
+
+def _check_label(label: object, where: str) -> str:
     if not isinstance(label, str) or len(label) > 100:
         raise PlanError(f"{where}/label", "A label is text of at most 100 characters.")
-    return Spec(label, name, estimator, options, scored_by, arguments)
+    return label
 
 
 def _check_options(

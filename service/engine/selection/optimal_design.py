@@ -71,12 +71,8 @@ class OptimalDesign:
         self.exclude = _indices("exclude", exclude)
         if both := np.intersect1d(self.include, self.exclude).tolist():
             raise ValueError(f"example {both[0]} is in include and in exclude")
-        if not isinstance(per_subtask, int) or isinstance(per_subtask, bool) or per_subtask < 0:
-            raise ValueError(f"per_subtask is a whole number from 0, not {per_subtask!r}")
-        if budget is not None and not _positive(budget):
-            raise ValueError(f"budget is a number above 0, not {budget!r}")
-        if costs is not None and not all(_positive(cost) for cost in costs):
-            raise ValueError("costs are numbers above 0, one for each example")
+        _check_quota(per_subtask)
+        _check_spending(costs, budget)
         if expect not in EXPECTATIONS:
             raise ValueError(f"expect is like or better, not {expect!r}")
         if not isinstance(guarantee, bool):
@@ -109,6 +105,18 @@ class OptimalDesign:
         if self.costs is not None and len(self.costs) != source.n_examples:
             raise Unsuitable(f"there are {len(self.costs)} costs for {source.n_examples} examples")
         return FittedDesign(self, source, float(rng.random()))
+
+
+def _check_quota(per_subtask: object) -> None:
+    if not isinstance(per_subtask, int) or isinstance(per_subtask, bool) or per_subtask < 0:
+        raise ValueError(f"per_subtask is a whole number from 0, not {per_subtask!r}")
+
+
+def _check_spending(costs: Sequence[float] | None, budget: float | None) -> None:
+    if budget is not None and not _positive(budget):
+        raise ValueError(f"budget is a number above 0, not {budget!r}")
+    if costs is not None and not all(_positive(cost) for cost in costs):
+        raise ValueError("costs are numbers above 0, one for each example")
 
 
 class FittedDesign:
