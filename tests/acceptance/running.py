@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import IO, Any
 
 import httpx
@@ -24,11 +25,16 @@ class Served:
 
 
 @contextlib.contextmanager
-def serving(*options: str, env: Mapping[str, str] = {}, log: IO[bytes] | None = None) -> Iterator[Served]:
-    """`tastetest serve` on a free port until the block ends; stopped by SIGTERM as an init system would."""
+def serving(
+    *options: str, env: Mapping[str, str] = {}, log: IO[bytes] | None = None, code: Path | None = None
+) -> Iterator[Served]:
+    """`tastetest serve` on a free port until the block ends; stopped by SIGTERM as an init system would.
+
+    `code` is a folder with another copy of the project.
+    """
     command = [sys.executable, "-m", "service.cli", "serve", "--port", "0", *options]
     process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=log, text=True, env=os.environ | dict(env)
+        command, stdout=subprocess.PIPE, stderr=log, text=True, env=os.environ | dict(env), cwd=code
     )
     try:
         yield Served(ready_address(process), process)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+import importlib
 import io
 import json
+import pkgutil
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -31,6 +33,7 @@ from service.core.errors import (
 )
 from service.core.settings import Settings
 from service.store.database import make_engine
+from tests.api import routes
 from tests.api.conftest import answering
 from tests.api.working import Worker
 from tests.contract.document import operation_of
@@ -80,6 +83,7 @@ def main() -> None:
         with answering(settings) as api:
             api.event_hooks["response"] = [recorder.hear]
             _good(api, Worker(engine, settings))
+            _of_resources(api)
             _refused(api)
         engine.dispose()
     for problem in (problems.crash_response({}), *(problems.render({}, made) for made in _elsewhere())):
@@ -152,6 +156,14 @@ def _good(api: httpx.Client, worker: Worker) -> None:
     api.post(f"/webhooks/{webhook}/resume")
     (delivery, *_) = api.get(f"/webhooks/{webhook}/deliveries").json()["items"]
     api.post(f"/webhooks/{webhook}/deliveries/{delivery['id']}/redeliver")
+
+
+def _of_resources(api: httpx.Client) -> None:
+    """What the test module of a resource sends, if it has a function `send_examples`."""
+    for found in pkgutil.iter_modules(routes.__path__):
+        module = importlib.import_module(f"{routes.__name__}.{found.name}")
+        if hasattr(module, "send_examples"):
+            module.send_examples(api)
 
 
 def _session(api: httpx.Client, matrix: str) -> None:
