@@ -72,7 +72,8 @@ $(VENV)/.runtime: requirements.lock requirements-local.lock pyproject.toml clien
 	@echo "Setting up $(VENV) ..."
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(PIP) install --require-hashes $(FROM) -r requirements.lock -r requirements-local.lock
-	@$(PIP) install --no-deps --no-build-isolation $(FROM) -e clients/python -e .
+	@$(PIP) install --no-deps --no-build-isolation $(FROM) -e .
+	@$(PIP) install --no-deps --no-build-isolation $(FROM) -e clients/python
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.runtime requirements-dev.lock
@@ -92,6 +93,7 @@ $(TOOLS)/.installed: requirements-tools.lock
 
 wheels: $(VENV)/.runtime
 	$(PIP) download --require-hashes -d wheels -r requirements.lock -r requirements-local.lock -r requirements-dev.lock
+	$(PIP) wheel --no-deps --no-build-isolation -w wheels ./clients/python .
 
 # Builds dist/ from what is committed and runs the demo from the wheel, in an environment of its own.
 package: $(VENV)/.dev

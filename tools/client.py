@@ -67,7 +67,7 @@ def main() -> None:
     parser.add_argument("--check", action="store_true")
     stale = [path for path, text in generated() if not path.exists() or path.read_text() != text]
     if parser.parse_args().check:
-        raise SystemExit("\n".join(f"out of date: {path}" for path in stale))
+        raise SystemExit("\n".join(f"out of date: {path}" for path in stale) or 0)
     for path, text in generated():
         path.write_text(text)
 

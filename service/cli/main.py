@@ -1,5 +1,7 @@
-"""The command line: `tastetest serve | worker | beat | webhooks | migrate | keys | demo | openapi`,
-`tastetest push | gate`.
+"""The server's commands: `tastetest serve | worker | beat | webhooks | migrate | keys | demo | openapi`.
+
+The command `tastetest` belongs to `tastetest-client`, which finds these by entry points;
+`python -m service.cli` has them alone.
 """
 
 from __future__ import annotations
@@ -13,13 +15,11 @@ import click
 
 from service.cli.keys import keys
 from service.cli.options import DATA_DIR
-from service.cli.pipeline.commands import gate, push
-from service.cli.pipeline.exit_codes import PipelineGroup
 
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
-@click.group(cls=PipelineGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="tastetest")
 def main() -> None:
     """How small can your benchmark be, and which comparisons can you still trust?"""
@@ -126,8 +126,6 @@ def openapi() -> None:
     click.echo(json.dumps(create_app(Settings()).openapi(), indent=2, ensure_ascii=False))
 
 
-main.add_command(push)
-main.add_command(gate)
 main.add_command(keys)
 
 

@@ -23,6 +23,7 @@ from scipy.stats import binom, binomtest, norm
 from tests.acceptance.running import Served, result
 
 ROOT = Path(__file__).parents[2]
+PATHS = f"{ROOT}{os.pathsep}{ROOT / 'clients' / 'python'}"
 SAMPLE = ROOT / "service" / "sample" / "digits.npz"
 BASELINE = "knn-k3-train100"
 # Commit → the model of the sample it made, and what the gate of docs/ci then ends with.
@@ -73,7 +74,7 @@ class Runner:
     def __init__(self, folder: Path, env: Mapping[str, str]) -> None:
         self.folder = folder
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-        self.env = {"PATH": path, "HOME": str(folder), "LANG": "C.UTF-8", "PYTHONPATH": str(ROOT), **env}
+        self.env = {"PATH": path, "HOME": str(folder), "LANG": "C.UTF-8", "PYTHONPATH": PATHS, **env}
         evaluate = folder / "evaluate"
         evaluate.write_text(EVALUATE.format(python=sys.executable))
         evaluate.chmod(0o755)
@@ -140,7 +141,7 @@ def variables(served: Served, chosen: dict[str, Any]) -> dict[str, str]:
     return {
         "TASTETEST_URL": served.address,
         "TASTETEST_SELECTION": chosen["selection_id"],
-        "TASTETEST_PACKAGE": str(ROOT),
+        "TASTETEST_PACKAGE": str(ROOT / "clients" / "python"),
     }
 
 

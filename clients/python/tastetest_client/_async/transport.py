@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from typing import Any
 
 import httpx
@@ -31,13 +32,14 @@ class AsyncTransport:
                     return self.connection.read(call, answer)
             await asyncio.sleep(pause or 0)
 
-    async def json(self, call: Call) -> Any:  # noqa: ANN401 - JSON
-        """The answer's JSON."""
+    async def json(self, call: Call) -> dict[str, Any]:
+        """The answer's JSON, which is an object in every answer of the service."""
         answer = await self.send(call)
-        try:
-            return answer.json()
-        except ValueError as error:
-            raise self.connection.unexpected(call, answer) from error
+        with contextlib.suppress(ValueError):
+            found = answer.json()
+            if isinstance(found, dict):
+                return found
+        raise self.connection.unexpected(call, answer)
 
     async def aclose(self) -> None:
         """Close all connections."""

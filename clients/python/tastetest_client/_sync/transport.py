@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from typing import Any
 
@@ -31,13 +32,14 @@ class Transport:
                     return self.connection.read(call, answer)
             time.sleep(pause or 0)
 
-    def json(self, call: Call) -> Any:  # noqa: ANN401 - JSON
-        """The answer's JSON."""
+    def json(self, call: Call) -> dict[str, Any]:
+        """The answer's JSON, which is an object in every answer of the service."""
         answer = self.send(call)
-        try:
-            return answer.json()
-        except ValueError as error:
-            raise self.connection.unexpected(call, answer) from error
+        with contextlib.suppress(ValueError):
+            found = answer.json()
+            if isinstance(found, dict):
+                return found
+        raise self.connection.unexpected(call, answer)
 
     def close(self) -> None:
         """Close all connections."""

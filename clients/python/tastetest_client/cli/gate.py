@@ -1,110 +1,28 @@
-"""`tastetest push` and `tastetest gate`."""
+"""`tastetest gate`."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
-from urllib.parse import quote
+from typing import TYPE_CHECKING
 
 import click
 
-from service.cli.pipeline import formatting, inputs
-from service.cli.pipeline.client import Answer, Service
-from service.cli.pipeline.exit_codes import Exit, PipelineCommand, PipelineError, Refusal
-from service.cli.pipeline.files import opened
-from service.cli.pipeline.sequential import run_session
+from tastetest_client.cli import service
+from tastetest_client.cli.exit_codes import Exit, PipelineCommand, PipelineError
+from tastetest_client.cli.service import Answer
+
+if TYPE_CHECKING:
+    from tastetest_client._sync.transport import Transport
 
 VERDICTS = {"pass": Exit.PASS, "fail": Exit.FAIL, "inconclusive": Exit.INCONCLUSIVE}
-WORST = (Exit.PASS, Exit.INCONCLUSIVE, Exit.NO_BASELINE, Exit.FAIL)
-"""Of several baselines the last of these that one ends with."""
 _QUESTION = ("preset", "margin", "confidence", "run_variance")
 """Of the gate's rule, what a session takes."""
-HELP = {"help_option_names": ["-h", "--help"]}
+WORST = (Exit.PASS, Exit.INCONCLUSIVE, Exit.NO_BASELINE, Exit.FAIL)
+"""Of several baselines the last of these that one ends with."""
 SHARE = click.FloatRange(0, 1)
-Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-def _common(command: Command) -> Command:
-    """The options of both commands, in the order they are shown."""
-    for option in reversed(
-        (
-            click.option("--matrix", metavar="ID", help="The full benchmark: a matrix."),
-            click.option("--selection", metavar="ID", help="Its chosen examples: a selection."),
-            click.option(
-                "--url",
-                envvar="TASTETEST_URL",
-                default="http://127.0.0.1:8000",
-                show_default=True,
-                show_envvar=True,
-                help="Where the service is.",
-            ),
-            click.option(
-                "--key",
-                envvar="TASTETEST_API_KEY",
-                show_envvar=True,
-                help="An API key, where the service asks for one; better set than written.",
-            ),
-            click.option(
-                "--wait",
-                type=click.FloatRange(0),
-                default=30,
-                show_default=True,
-                help="Seconds to keep asking a service that is away.",
-            ),
-            click.option("--json", "as_json", is_flag=True, help="Print the service's answer instead."),
-        )
-    ):
-        command = option(command)
-    return command
-
-
-@click.command(cls=PipelineCommand, context_settings=HELP)
-@click.argument("path", type=click.Path(exists=True, path_type=Path))
-@click.option("--model", metavar="NAME", help="What to store it as: a commit, say, or main.")
-@_common
-@click.option(
-    "--option",
-    "-o",
-    "options",
-    metavar="NAME=VALUE",
-    multiple=True,
-    help="How to read the file, as `POST /matrices` takes it: metric=acc, missing=zero …",
-)
-def push(
-    path: Path,
-    model: str | None,
-    matrix: str | None,
-    selection: str | None,
-    url: str,
-    key: str | None,
-    wait: float,
-    as_json: bool,
-    options: tuple[str, ...],
-) -> None:
-    """Send the results in PATH, a log, a table or a folder of logs, and store them under a name.
-
-    To a selection (answers to its examples are enough): what the model would score on
-    the full benchmark. To a matrix: one more model of it, or new results of one it has.
-
-    Ends with 0 when they are stored, with 3 when not.
-    """
-    _one_of(matrix, selection)
-    params = _params(options)
-    with Service(url, wait, key) as service, opened(path) as upload:
-        if selection is not None:
-            params |= {"keep": "true"} | ({} if model is None else {"model": model})
-            answer = service.send("POST", f"/selections/{_part(selection)}/scores", upload, params)
-            _tell(answer, as_json, formatting.scores)
-        elif model is None:
-            raise click.UsageError("A matrix stores results under a name; give --model.")
-        else:
-            answer = service.send("PUT", f"/matrices/{_part(matrix)}/models/{_part(model)}", upload, params)
-            _tell(answer, as_json, lambda told: formatting.stored(told, model, _standings(service, told)))
-
-
-@click.command(cls=PipelineCommand, context_settings=HELP)
+@click.command(cls=PipelineCommand, context_settings=service.HELP)
 @click.option(
     "--baseline",
     "baselines",
@@ -133,7 +51,7 @@ def push(
     help="Largest drop accepted: 0.02 is 2 points. By default 0; with non_inferiority 0.05.",
 )
 @click.option("--subtask-margin", type=SHARE, help="Largest drop of any subtask accepted.")
-@_common
+@service.options(service.MATRIX, service.SELECTION, service.URL, service.KEY, service.WAIT, service.JSON)
 @click.option("--confidence", type=click.FloatRange(0.5, 0.9999), default=0.9, show_default=True)
 @click.option(
     "--power",
@@ -213,7 +131,11 @@ def gate(
     {examples} ($TASTETEST_EXAMPLES) and writes scores, as in a @FILE, to {results}
     ($TASTETEST_RESULTS); it runs again on the next batch until the question is decided.
     """
+    from tastetest_client.cli import inputs
+
     if sequential or command:
+        from tastetest_client.cli.sequential import run_session
+
         asked = _session(baselines, candidates, matrix, selection, command, sequential=sequential)
         question = {name: rule[name] for name in _QUESTION if rule[name] is not None}
         asked["question"] |= question
@@ -221,25 +143,25 @@ def gate(
         asked |= {} if budget is None else {"budget": budget}
         if clusters is not None:
             asked["clusters"] = inputs.clusters(clusters)
-        with Service(url, wait, key) as service:
-            code = run_session(service, asked, command, as_json=as_json)
+        with service.connected(url, key, wait) as connection:
+            code = run_session(connection, asked, command, as_json=as_json)
         click.get_current_context().exit(code)
-    _one_of(matrix, selection)
+    service.one_of(matrix, selection)
     if not candidates:
         raise click.UsageError("Missing option '--candidate'.")
     if by_subtask and (selection is None or clusters is not None):
         raise click.UsageError("--by-subtask goes with --selection and without --clusters.")
     body: Answer = {name: value for name, value in rule.items() if value is not None}
     body |= {"matrix_id": matrix} if selection is None else {"selection_id": selection}
-    found, against = [inputs.side(told) for told in candidates], [inputs.side(told) for told in baselines]
-    body |= {"candidate": found[0]} if len(found) == 1 else {"candidates": found}
+    sides, against = [inputs.side(one) for one in candidates], [inputs.side(one) for one in baselines]
+    body |= {"candidate": sides[0]} if len(sides) == 1 else {"candidates": sides}
     if clusters is not None:
         body["clusters"] = inputs.clusters(clusters)
-    with Service(url, wait, key) as service:
-        if by_subtask:
-            body["clusters"] = _subtasks(service, selection)
+    with service.connected(url, key, wait) as connection:
+        if by_subtask and selection is not None:
+            body["clusters"] = _subtasks(connection, selection)
         codes = [
-            _gated(service, {**body, "baseline": side}, name, no_baseline, as_json=as_json)
+            _gated(connection, {**body, "baseline": side}, name, no_baseline, as_json=as_json)
             for name, side in zip(baselines, against, strict=True)
         ]
     click.get_current_context().exit(max(codes, key=WORST.index))
@@ -266,21 +188,21 @@ def _session(
     return {"matrix_id": matrix, "question": {"kind": "compare", "baseline": baselines[0]}}
 
 
-def _gated(service: Service, body: Answer, baseline: str, no_baseline: str, *, as_json: bool) -> Exit:
+def _gated(connection: Transport, body: Answer, baseline: str, no_baseline: str, *, as_json: bool) -> Exit:
     """What comparing with one baseline ends with."""
+    from tastetest_client._protocol import Call
+    from tastetest_client.cli import formatting
+    from tastetest_client.errors import ApiError
+
     try:
-        answer = service.post("/compare", body)
-    except Refusal as refusal:
-        if not any(_is_missing_baseline(error) for error in refusal.errors):
+        answer = connection.json(Call("POST", "/compare", json=body))
+    except ApiError as refusal:
+        if ("/baseline", "unknown_model") not in [(e.pointer, e.code) for e in refusal.problem.errors]:
             raise
         click.echo(_how_to_make(baseline, body), err=True)
         return Exit.PASS if no_baseline == "pass" else Exit.NO_BASELINE
-    _tell(answer, as_json, formatting.comparisons)
+    service.show(answer, as_json, formatting.comparisons)
     return VERDICTS[answer["verdict"]]
-
-
-def _is_missing_baseline(error: dict[str, str]) -> bool:
-    return (error["pointer"], error["code"]) == ("/baseline", "unknown_model")
 
 
 def _how_to_make(baseline: str, body: Answer) -> str:
@@ -293,49 +215,11 @@ def _how_to_make(baseline: str, body: Answer) -> str:
     )
 
 
-def _one_of(matrix: str | None, selection: str | None) -> None:
-    if (matrix is None) == (selection is None):
-        raise click.UsageError("Give either --matrix or --selection.")
-
-
-def _params(options: tuple[str, ...]) -> dict[str, str]:
-    params = {}
-    for option in options:
-        name, equals, value = option.partition("=")
-        if not equals:
-            raise click.BadParameter(f"{option!r} is not of the form NAME=VALUE.", param_hint="--option")
-        params[name] = value
-    return params
-
-
-def _part(name: str | None) -> str:
-    """One segment of a path, whatever the name holds."""
-    return quote(name or "", safe="")
-
-
-def _subtasks(service: Service, selection: str | None) -> dict[str, str]:
+def _subtasks(connection: Transport, selection: str) -> dict[str, str]:
     """The subtask of each chosen example."""
-    examples = service.get(f"/selections/{_part(selection)}")["examples"]
+    from tastetest_client._protocol import Call, path
+
+    examples = connection.json(Call("GET", path("selections", selection)))["examples"]
     if any(example["subtask"] is None for example in examples):
         raise PipelineError("The benchmark has no subtasks; say what belongs together with --clusters.")
     return {example["id"]: example["subtask"] for example in examples}
-
-
-def _standings(service: Service, matrix: Answer) -> list[Answer]:
-    """All models of the revision just made."""
-    found: list[Answer] = []
-    cursor: str | None = None
-    while True:
-        more = {} if cursor is None else {"cursor": cursor}
-        page = service.get(f"/matrices/{matrix['id']}/models", revision=matrix["revision"], **more)
-        found += page["items"]
-        cursor = page["next_cursor"]
-        if cursor is None:
-            return found
-
-
-def _tell(answer: Answer, as_json: bool, show: Callable[[Answer], None]) -> None:
-    if as_json:
-        click.echo(json.dumps(answer, indent=2, ensure_ascii=True))
-    else:
-        show(answer)

@@ -80,81 +80,85 @@ def comparisons(answer: Answer) -> None:
     _print(f"[{STYLES[verdict]}]{verdict.upper()}[/]", [])
 
 
-def _comparison(told: Answer) -> Table:
-    verdict, gate = told["verdict"], told["gate"]
+def _comparison(answer: Answer) -> Table:
+    verdict, gate = answer["verdict"], answer["gate"]
     table = _table(
-        f"{told['candidate']} compared with {told['baseline']}: {verdict}", caption=_plain(told["reason"])
+        f"{answer['candidate']} compared with {answer['baseline']}: {verdict}",
+        caption=_plain(answer["reason"]),
     )
     table.add_column("what", no_wrap=True)
     table.add_column("answer", overflow="fold")
-    low, high = told["interval"]
-    found_in = f"found in {100 * told['power']:g} % of cases"
+    low, high = answer["interval"]
+    found_in = f"found in {100 * answer['power']:g} % of cases"
     rows = [
-        ("paired difference", f"{_points(told['difference'])} points"),
-        (f"{100 * told['confidence']:.3g} % interval", f"{_points(low)} to {_points(high)} points"),
-        ("gate", _gate(told)),
-        (told["candidate"], _percent(told["candidate_score"])),
-        (told["baseline"], _percent(told["baseline_score"])),
-        ("examples compared", f"{told['n_common']} of {told['n_asked']}; benchmark {told['n_benchmark']}"),
-        ("examples lost, won", f"{told['b']}, {told['c']}{_mcnemar(told)}"),
+        ("paired difference", f"{_points(answer['difference'])} points"),
+        (f"{100 * answer['confidence']:.3g} % interval", f"{_points(low)} to {_points(high)} points"),
+        ("gate", _gate(answer)),
+        (answer["candidate"], _percent(answer["candidate_score"])),
+        (answer["baseline"], _percent(answer["baseline_score"])),
+        (
+            "examples compared",
+            f"{answer['n_common']} of {answer['n_asked']}; benchmark {answer['n_benchmark']}",
+        ),
+        ("examples lost, won", f"{answer['b']}, {answer['c']}{_mcnemar(answer)}"),
         ("smallest detectable drop", _drop(gate, found_in)),
         ("examples needed to decide", _needed(gate)),
         ("false alarms", f"{100 * gate['false_alarm_rate']:.1f} % of identical models fail"),
     ]
-    rows += _subtasks(told) + _clusters(told) + _runs(told)
-    if told["flips"]["lost"]:
-        rows.append(("lost", _listed(told["flips"]["lost"])))
+    rows += _subtasks(answer) + _clusters(answer) + _runs(answer)
+    if answer["flips"]["lost"]:
+        rows.append(("lost", _listed(answer["flips"]["lost"])))
     for name, value in rows:
         table.add_row(escape(str(name)), escape(value))
     return table
 
 
-def _clusters(told: Answer) -> list[tuple[str, str]]:
-    found = told["clusters"]
+def _clusters(answer: Answer) -> list[tuple[str, str]]:
+    found = answer["clusters"]
     if found is None:
         return []
-    alone, together = found["standard_error_ignoring_them"], told["standard_error"]
+    alone, together = found["standard_error_ignoring_them"], answer["standard_error"]
     errors = f"standard error {100 * together:.2f} points, {100 * alone:.2f} were they ignored"
     return [("clusters", f"{found['count']}; {errors}")]
 
 
-def _runs(told: Answer) -> list[tuple[str, str]]:
-    if told["repeats"] is None:
+def _runs(answer: Answer) -> list[tuple[str, str]]:
+    if answer["repeats"] is None:
         return []
     rows = []
     for side in ("baseline", "candidate"):
-        runs = told["repeats"][side]
+        runs = answer["repeats"][side]
         if runs["runs"] > 1:
             scores = _listed([_percent(score) for score in runs["run_scores"]])
             mixed = f"{runs['mixed']} examples now right, now wrong"
-            rows.append((f"{runs['runs']} runs of {told[side]}", f"{scores}; {mixed}"))
+            rows.append((f"{runs['runs']} runs of {answer[side]}", f"{scores}; {mixed}"))
     return rows
 
 
-def _gate(told: Answer) -> str:
-    margin = f"{100 * told['margin']:.2f} points"
-    if told["preset"] == "improvement":
-        more = f" of more than {margin}" if told["margin"] else ""
+def _gate(answer: Answer) -> str:
+    margin = f"{100 * answer['margin']:.2f} points"
+    if answer["preset"] == "improvement":
+        more = f" of more than {margin}" if answer["margin"] else ""
         return f"passes when a gain{more} is shown"
-    beyond = f"a drop of more than {margin}" if told["margin"] else "a drop"
-    if told["preset"] == "regression":
+    beyond = f"a drop of more than {margin}" if answer["margin"] else "a drop"
+    if answer["preset"] == "regression":
         return f"fails when {beyond} is shown"
     return f"passes when {beyond} is excluded"
 
 
-def _subtasks(told: Answer) -> list[tuple[str, str]]:
+def _subtasks(answer: Answer) -> list[tuple[str, str]]:
     """Those where a drop is shown, or that decided."""
-    worst = [part for part in told["subtasks"] or () if part["dropped"] or part["verdict"] == "fail"]
+    worst = [part for part in answer["subtasks"] or () if part["dropped"] or part["verdict"] == "fail"]
     return [
         (f"subtask {part['subtask']}", f"{_points(part['difference'])} points on {part['n']} examples")
         for part in worst[:SHOWN]
     ]
 
 
-def _mcnemar(told: Answer) -> str:
-    if told["mcnemar"] is None:
+def _mcnemar(answer: Answer) -> str:
+    if answer["mcnemar"] is None:
         return ""
-    return f" (McNemar p = {told['mcnemar']['mid_p']:.3g}, exact {told['mcnemar']['exact']:.3g})"
+    return f" (McNemar p = {answer['mcnemar']['mid_p']:.3g}, exact {answer['mcnemar']['exact']:.3g})"
 
 
 def _drop(gate: Answer, found_in: str) -> str:
@@ -195,12 +199,15 @@ def _table(title: str, caption: str | None = None) -> Table:
     )
 
 
+def width() -> int | None:
+    """A terminal knows its width; a log is no terminal, and 80 columns would fold every table."""
+    return None if sys.stdout.isatty() else COLUMNS_IN_A_LOG
+
+
 def _print(shown: Table | str | None, notes: Sequence[str]) -> None:
-    # A terminal knows its width; a log is no terminal, and 80 columns would fold every table.
-    width = None if sys.stdout.isatty() else COLUMNS_IN_A_LOG
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")
-    console = Console(width=width, highlight=False)
+    console = Console(width=width(), highlight=False)
     if shown is not None:
         console.print(shown)
     for note in notes:

@@ -10,8 +10,8 @@ from pathlib import Path
 import httpx
 import pytest
 from click.testing import CliRunner, Result
+from tastetest_client.cli.main import main
 
-from service.cli.main import main
 from service.core.settings import Settings
 from tests.api.conftest import answering
 from tests.engine import made

@@ -5,34 +5,25 @@ from __future__ import annotations
 import contextlib
 import zipfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import BinaryIO, cast
 
-from service.cli.pipeline.exit_codes import PipelineError
-
-
-@dataclass(frozen=True, slots=True)
-class Sent:
-    """An open file and what it is called."""
-
-    name: str
-    file: BinaryIO
-    media_type: str
+from tastetest_client._protocol import Upload
+from tastetest_client.cli.exit_codes import PipelineError
 
 
 @contextlib.contextmanager
-def opened(path: Path) -> Iterator[Sent]:
+def opened(path: Path) -> Iterator[Upload]:
     """The file at a path; of a folder all files below it, packed into one archive."""
     try:
         if path.is_dir():
             with TemporaryFile() as file:
                 _pack(path, cast(BinaryIO, file))
-                yield Sent(f"{path.resolve().name}.zip", cast(BinaryIO, file), "application/zip")
+                yield Upload(f"{path.resolve().name}.zip", cast(BinaryIO, file), "application/zip")
         else:
             with path.open("rb") as opened_file:
-                yield Sent(path.name, opened_file, "application/octet-stream")
+                yield Upload(path.name, opened_file)
     except OSError as error:
         raise PipelineError(f"{path} cannot be read: {error.strerror or error}.") from error
 

@@ -6,7 +6,10 @@ from enum import IntEnum
 
 import click
 
+from tastetest_client.errors import ApiError, AuthenticationError, TastetestError
+
 INTERRUPTED = 130
+KEY = "--key or TASTETEST_API_KEY gives the key."
 
 
 class Exit(IntEnum):
@@ -24,14 +27,6 @@ class PipelineError(click.ClickException):
     """What went wrong, as a sentence for the person who reads the pipeline's log."""
 
     exit_code = Exit.ERROR
-
-
-class Refusal(PipelineError):
-    """A request that the service refused, with its problem document's errors."""
-
-    def __init__(self, message: str, errors: list[dict[str, str]]) -> None:
-        super().__init__(message)
-        self.errors = errors
 
 
 class PipelineCommand(click.Command):
@@ -58,6 +53,8 @@ class PipelineCommand(click.Command):
             raise
         except click.ClickException as error:
             raise _ended(error) from error
+        except TastetestError as error:
+            raise PipelineError(_sentence(error)) from error
         except (KeyboardInterrupt, click.Abort):
             raise SystemExit(INTERRUPTED) from None
         except Exception as error:
@@ -75,7 +72,16 @@ class PipelineGroup(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
-            raise _ended(error) from error
+            hint = f"{error.message} Commands of the server need the package tastetest."
+            raise _ended(click.UsageError(hint, ctx)) from error
+
+
+def _sentence(error: TastetestError) -> str:
+    """The error without the call, which the command made."""
+    if not isinstance(error, ApiError):
+        return str(error)
+    hint = f"\n{KEY}" if isinstance(error, AuthenticationError) else ""
+    return error.problem.text(pointers=False) + hint
 
 
 def _ended(error: click.ClickException) -> SystemExit:

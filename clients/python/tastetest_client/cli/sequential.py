@@ -12,16 +12,18 @@ from typing import Any
 
 import click
 
-from service.cli.pipeline import inputs
-from service.cli.pipeline.client import Answer, Service
-from service.cli.pipeline.exit_codes import Exit, PipelineError
+from tastetest_client._protocol import Call, idempotent, path
+from tastetest_client._sync.transport import Transport
+from tastetest_client.cli import inputs
+from tastetest_client.cli.exit_codes import Exit, PipelineError
+from tastetest_client.cli.service import Answer
 
 VERDICTS = {"pass": Exit.PASS, "fail": Exit.FAIL}
 EXAMPLES, RESULTS = "TASTETEST_EXAMPLES", "TASTETEST_RESULTS"
 """Environment variables of the command: the file of ids, one a line, and the file for its results."""
 
 
-def run_session(service: Service, asked: Answer, command: Sequence[str], *, as_json: bool) -> Exit:
+def run_session(connection: Transport, asked: Answer, command: Sequence[str], *, as_json: bool) -> Exit:
     """Start a session and answer its batches by the command; what the gate ends with.
 
     Parameters
@@ -36,17 +38,19 @@ def run_session(service: Service, asked: Answer, command: Sequence[str], *, as_j
     PipelineError
         The command fails, or leaves an example without a result.
     """
-    session = service.post("/sessions", asked)
+    session = connection.json(Call("POST", "/sessions", json=asked, headers=idempotent(None)))
     while session["status"] == "open":
         answers = _answers(session, command)
         looks = len(session["looks"])
-        session = service.post(f"/sessions/{session['id']}/answers", {"answers": answers})
+        to = path("sessions", session["id"], "answers")
+        # Answers that are sent again with the same values change nothing.
+        session = connection.json(Call("POST", to, json={"answers": answers}))
         if len(session["looks"]) > looks and not as_json:
             click.echo(session["reason"])
     if as_json:
         click.echo(json.dumps(session, indent=2, ensure_ascii=True))
     else:
-        page = f"{service.address}/sessions/{session['id']}/page"
+        page = f"{connection.connection.address}/sessions/{session['id']}/page"
         click.echo(f"{(session['verdict'] or 'inconclusive').upper()}: {session['answered']} answers. {page}")
     return VERDICTS.get(session["verdict"], Exit.INCONCLUSIVE)
 
@@ -59,9 +63,9 @@ def _answers(session: Answer, command: Sequence[str]) -> dict[str, Any]:
         examples.write_text("".join(f"{example}\n" for example in wanted))
         files = {"{examples}": str(examples), "{results}": str(results)}
         words = [_filled(word, files) for word in command]
-        told = os.environ | {EXAMPLES: str(examples), RESULTS: str(results)}
+        given = os.environ | {EXAMPLES: str(examples), RESULTS: str(results)}
         try:
-            ended = subprocess.run(words, env=told, check=False).returncode
+            ended = subprocess.run(words, env=given, check=False).returncode
         except OSError as error:
             raise PipelineError(f"{words[0]!r} cannot be run: {error.strerror}.") from error
         if ended:

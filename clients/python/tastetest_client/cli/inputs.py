@@ -7,12 +7,12 @@ import json
 from pathlib import Path
 from typing import Any
 
-from service.cli.pipeline.exit_codes import PipelineError
+from tastetest_client.cli.exit_codes import PipelineError
 
 Side = str | dict[str, Any]
 
 
-def side(told: str) -> Side:
+def side(given: str) -> Side:
     """A name the service knows, or, as @FILE, answers by example id with the file's name.
 
     Raises
@@ -20,9 +20,9 @@ def side(told: str) -> Side:
     PipelineError
         The file does not hold scores.
     """
-    path = Path(told[1:])
-    if not told.startswith("@") or not path.is_file():
-        return told
+    path = Path(given[1:])
+    if not given.startswith("@") or not path.is_file():
+        return given
     return {"name": path.stem, "answers": answers(path)}
 
 
