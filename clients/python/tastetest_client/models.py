@@ -60,6 +60,25 @@ class Answers(BaseModel):
     """
 
 
+class AttemptNumbersView(BaseModel):
+    """
+    How many attempts a cell has, over the cells that were attempted.
+    """
+
+    min: int
+    """
+    The least.
+    """
+    median: float
+    """
+    Half of the cells have more, half fewer.
+    """
+    max: int
+    """
+    The most.
+    """
+
+
 class BestTested(BaseModel):
     """
     The lowest Minimum Detectable Ability Difference (MDAD) of all methods and sizes tested.
@@ -3084,6 +3103,10 @@ class MatrixUploaded(BaseModel):
     format: str
     """
     The format the upload was read as.
+    """
+    attempts: AttemptNumbersView | None = None
+    """
+    How many attempts a cell of the upload has, with earlier ones if appended. Null where no cell has two, or the file has only their means.
     """
     reports: list[ModelReportView]
     """

@@ -415,6 +415,10 @@ class PutOptions(TypedDict):
     """
     Scores of words, like `yes:1,no:0,refused:missing`.
     """
+    attempts: NotRequired[Literal["replace", "append"]]
+    """
+    `append` keeps the model's attempts there are and adds those in the file; each call adds them once more.
+    """
 
 
 class ScoreOptions(TypedDict):
