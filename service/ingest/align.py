@@ -115,13 +115,20 @@ def renamed_by_content(
         f"{moved} examples are numbered in another order than in the matrix (the first: "
         f"{quoted(own[int(np.flatnonzero(found != columns)[0])])}); they were matched by their content"
     )
+    renamed = _reordered(upload, upload.hashes, order, [examples[j] for j in found[order]])
+    return replace(renamed, warnings=(*upload.warnings, text))
+
+
+def _reordered(
+    upload: Upload, hashes: Sequence[str | None], order: NDArray[np.intp], names: Sequence[str]
+) -> Upload:
+    """The upload with its examples in another order, under these names."""
     return replace(
         upload,
-        matrix=replace(upload.matrix.take(examples=order), examples=tuple(examples[j] for j in found[order])),
-        warnings=(*upload.warnings, text),
+        matrix=replace(upload.matrix.take(examples=order), examples=tuple(names)),
         states=None if upload.states is None else upload.states[:, order],
         repeats=None if upload.repeats is None else upload.repeats[:, order],
-        hashes=tuple(upload.hashes[j] for j in order),
+        hashes=tuple(hashes[j] for j in order),
         attempts=None if upload.attempts is None else tuple(mine.take(order) for mine in upload.attempts),
         native=None,
     )

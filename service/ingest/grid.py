@@ -84,6 +84,11 @@ class _Part:
     confidences: NDArray[np.float32] | None
     claim: claims.LogTotals
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether its answers are single outcomes of 0 or 1."""
+        return self.values.dtype == np.uint8 and self.counts is self.repeats is None
+
 
 @dataclass(slots=True, eq=False)
 class _Columns:
@@ -195,7 +200,7 @@ def _check_size(n_models: int, n_examples: int, context: Context) -> None:
 def _grid(parts: dict[str, list[_Part]], columns: _Columns, context: Context) -> Grid:
     everything = [part for ps in parts.values() for part in ps]
     shape = (len(parts), len(columns.index))
-    plain = all(part.values.dtype == np.uint8 and part.counts is part.repeats is None for part in everything)
+    plain = all(part.is_plain for part in everything)
     grid = Grid(
         models=list(parts),
         examples=list(columns.index),

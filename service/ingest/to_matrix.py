@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import numpy as np
 from numpy.typing import NDArray
 
 from service.core.errors import FieldError, TooLarge
+from service.engine.data.attempts import ModelAttempts
 from service.engine.data.matrix import Matrix, order
 from service.ingest import warnings as look
 from service.ingest.options import Limits, Options
@@ -21,6 +24,8 @@ from service.ingest.upload import (
     ToolIdentifiers,
     Upload,
 )
+
+Cell = TypeVar("Cell", bound=np.generic)
 
 MOST_WARNINGS = 100
 
@@ -51,12 +56,9 @@ def finish(grid: Grid, form: str, options: Options, limits: Limits) -> Upload:
         embeddings=grid.embeddings,
     )
     rows, columns = order(grid.models), order(grid.examples)
-    states = None if missing is None or grid.states is None else grid.states[np.ix_(rows, columns)]
+    states = None if missing is None else _taken(grid.states, rows, columns)
     warnings += [*_missing(matrix, states), *look.warnings(matrix, grid.hashes)]
-    repeats = None if grid.repeats is None else grid.repeats[np.ix_(rows, columns)]
-    attempts = None if grid.attempts is None else [grid.attempts[i].take(columns) for i in rows]
-    if attempts is not None and zero_filled and states is not None:
-        attempts = [mine.failed_where(row != SCORED) for mine, row in zip(attempts, states, strict=True)]
+    repeats = _taken(grid.repeats, rows, columns)
     return Upload(
         matrix=matrix,
         format=form,
@@ -67,8 +69,26 @@ def finish(grid: Grid, form: str, options: Options, limits: Limits) -> Upload:
         repeats=repeats,
         native=None if grid.native is None else _ordered(grid.native, columns),
         hashes=None if grid.hashes is None else tuple(grid.hashes[j] for j in columns),
-        attempts=None if attempts is None else tuple(attempts),
+        attempts=_attempts(grid, rows, columns, states if zero_filled else None),
     )
+
+
+def _taken(
+    cells: NDArray[Cell] | None, rows: NDArray[np.intp], columns: NDArray[np.intp]
+) -> NDArray[Cell] | None:
+    return None if cells is None else cells[np.ix_(rows, columns)]
+
+
+def _attempts(
+    grid: Grid, rows: NDArray[np.intp], columns: NDArray[np.intp], zero_filled: NDArray[np.uint8] | None
+) -> tuple[ModelAttempts, ...] | None:
+    """Each model's attempts; by states zero-filled, what counts as wrong counts as one failed attempt."""
+    if grid.attempts is None:
+        return None
+    attempts = [grid.attempts[i].take(columns) for i in rows]
+    if zero_filled is None:
+        return tuple(attempts)
+    return tuple(mine.failed_where(row != SCORED) for mine, row in zip(attempts, zero_filled, strict=True))
 
 
 def _treat_missing(grid: Grid, missing: NDArray[np.bool_], options: Options) -> None:

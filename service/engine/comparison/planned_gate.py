@@ -155,6 +155,7 @@ def _measured(
     found: dict[int, list[float]] = {size: [] for size in sizes}
     used: EstimatorUsed = "plain"
     most = max(_MEASURED, min(sizes))
+    within = [size for size in sizes if size < total and size <= most]
     pairs = 0
     for candidates, rows in _folds(source.n_models, rng):
         part = _part(source, rows)
@@ -162,12 +163,17 @@ def _measured(
         for candidate, baseline in _pairs(source.scores, candidates, rows, drop):
             pairs += 1
             pick = choice.fit(part, rng) if choice.drawn else pick
-            for size in (size for size in sizes if size < total and size <= most):
+            for size in within:
                 full = _estimate(choice, model, part, pick(size), np.stack((baseline, candidate)))
                 used = full.used
                 found[size].append(float(full.of_differences[0, 1]) * size / (1 - size / total))
-    last = float(np.mean(next((found[size] for size in reversed(sizes) if found[size]), [0.0])))
-    return {size: (float(np.mean(some)) if some else last, pairs) for size, some in found.items()}, used
+    return {size: (variance, pairs) for size, variance in _means(found).items()}, used
+
+
+def _means(found: dict[int, list[float]]) -> dict[int, float]:
+    """Mean by size; of a size without values, that of the last size that has some."""
+    last = float(np.mean(next((some for some in reversed(found.values()) if some), [0.0])))
+    return {size: float(np.mean(some)) if some else last for size, some in found.items()}
 
 
 def _part(source: Source, rows: Rows) -> Source:

@@ -97,12 +97,7 @@ class Simulated:
             lines[e].reasons[self.plan.sizes[s]] = why
         cells = [Cell({}, len(self.models)) for _ in self.curves]
         for truth in self.truths if self.curves else ():
-            result = self._evaluate(truth, rule, members)
-            for at, (cell, (extra, errors)) in enumerate(zip(cells, self._extras(truth), strict=True)):
-                cell.results[truth] = (result, at)
-                cell.extra[truth] = extra
-                if truth == self.plan.truth:
-                    cell.errors = Errors(errors, self.models)
+            self._fill(cells, truth, self._evaluate(truth, rule, members))
         for (e, s), cell, overlap, covered in zip(
             self.curves, cells, self.overlap, self.covered, strict=True
         ):
@@ -116,6 +111,14 @@ class Simulated:
             for truth in self.truths:
                 line.set_curve(truth, self.truths[SAME][1])
         return lines
+
+    def _fill(self, cells: list[Cell], truth: str, result: AgreementResult) -> None:
+        """Add to each cell what holds of one truth."""
+        for at, (cell, (extra, errors)) in enumerate(zip(cells, self._extras(truth), strict=True)):
+            cell.results[truth] = (result, at)
+            cell.extra[truth] = extra
+            if truth == self.plan.truth:
+                cell.errors = Errors(errors, self.models)
 
     def _evaluate(
         self, truth: str, rule: AgreementRule, members: NDArray[np.bool_] | None

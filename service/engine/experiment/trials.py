@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 
@@ -110,11 +111,16 @@ def _run_group(
                 spec, cell = lines[entry].spec, (unit, entry, position, at)
                 room.scores[cell] = view.estimate(spec, line.sources, fits[0], subsets[0])
                 room.overlap[cell] = jaccard(subsets)
-                if view.trial < COVERED_TRIALS and unit == 0 and served(spec):
+                if unit == 0 and _is_covered(view, spec):
                     room.covered[entry, position, at] = view.coverage(line.sources, subsets[0], LEVEL)
         except Unsuitable as reason:
             sizes = [position] if fits else range(len(view.plan.sizes))
-            room.skipped.update({(unit, e, s): str(reason) for e in wanted for s in sizes})
+            room.skipped.update(dict.fromkeys(product([unit], wanted, sizes), str(reason)))
+
+
+def _is_covered(view: TrialData, spec: Spec) -> bool:
+    """Whether the coverage of its intervals is measured in this trial."""
+    return view.trial < COVERED_TRIALS and served(spec)
 
 
 def served(spec: Spec) -> bool:
