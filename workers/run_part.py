@@ -124,10 +124,11 @@ def _attempt(context: WorkerContext, part: Claim) -> Claim | None:
 
 
 def _compute(context: WorkerContext, part: Claim, renewer: LeaseRenewer) -> Step[Claim | None]:
-    matrix = context.matrices.load(context.engine, part)
+    held = context.matrices.load(context.engine, part)
+    matrix, of = held.matrix, held.denominators
     if part.spec is None:
         pieces = with_retries(context.engine, lambda conn: parts.results(conn, part.job_id))
-        return _finish_job(part, *kinds.assemble(matrix, part, pieces, renewer.check))
+        return _finish_job(part, *kinds.assemble(matrix, part, pieces, renewer.check, of))
     earlier: list[kinds.Piece] = []
     if part.stage > 1:
         earlier = with_retries(
@@ -135,7 +136,7 @@ def _compute(context: WorkerContext, part: Claim, renewer: LeaseRenewer) -> Step
         )
     piece = kinds.run(matrix, part, earlier, renewer.check)
     if part.parts_total == 1:
-        return _finish_job(part, *kinds.assemble(matrix, part, [(part.spec, piece)], renewer.check))
+        return _finish_job(part, *kinds.assemble(matrix, part, [(part.spec, piece)], renewer.check, of))
     return lambda conn: lifecycle.finish_part(conn, part, piece, terms=context.terms)
 
 

@@ -13,6 +13,7 @@ from sqlalchemy import Connection
 
 from service.engine.data.matrix import Matrix
 from service.engine.data.outline import Outline
+from service.engine.data.scored_matrix import Denominators
 from service.engine.microbenchmark import select
 from service.engine.planning.plan import SelectPlan, mdad_plan, select_plan
 from service.engine.reliability import mdad_job
@@ -90,11 +91,15 @@ def run(matrix: Matrix, part: Claim, earlier: Sequence[Piece], check: Check) -> 
     return kind.run(matrix, plan, part.spec or {}, earlier, check)
 
 
-def assemble(matrix: Matrix, part: Claim, pieces: Sequence[Piece], check: Check) -> tuple[bytes, Keep | None]:
+def assemble(
+    matrix: Matrix, part: Claim, pieces: Sequence[Piece], check: Check, scored: Denominators | None = None
+) -> tuple[bytes, Keep | None]:
     """The job's result as stored, and what to keep beside it in the same transaction."""
     kind = KINDS[part.kind]
     plan = kind.plan(part.settings, Outline.of(matrix))
     body = kind.assemble(matrix, plan, pieces, check)
+    if scored is not None:
+        body["scoring"] = scored.as_json()
     identity = {"id": part.matrix_id, "revision": part.revision, "content_hash": part.content_hash}
     if part.kind != "select":
         return canonical_json(body | {"matrix": identity}), None

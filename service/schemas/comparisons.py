@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, Tag, ValidationInfo, field_validator, model_validator
 
 from service.schemas.base import Fraction, RequestModel, named_or, one_of
-from service.schemas.requests import MISSING, Count, Missing, Name
+from service.schemas.requests import MISSING, Count, Errors, Missing, Name, Score
 
 Answer = Annotated[
     Fraction | list[Fraction | None] | None,
@@ -116,6 +116,8 @@ class CompareRequest(RequestModel):
         Field(description="Example id → what it belongs to (a shared passage); of every example compared."),
     ] = None
 
+    score: Score = None
+    errors: Errors = None
     store: Annotated[
         bool,
         Field(description="Whether to keep the answer, with a page of its own; until `keep_jobs_days` pass."),
@@ -176,6 +178,8 @@ class PowerRequest(RequestModel):
         list[Name] | None, Field(min_length=2, max_length=1000, description="Only among these models of it.")
     ] = None
     missing: Annotated[Missing, MISSING] = "error"
+    score: Score = None
+    errors: Errors = None
     job_id: Annotated[
         Name | None, Field(description="An `/mdad` job, to name the best method and size it measured.")
     ] = None
@@ -211,4 +215,6 @@ class PowerRequest(RequestModel):
             raise ValueError("The difference to be found lies above the margin.")
         if self.matrix_id is None and (self.revision is not None or self.models is not None):
             raise ValueError("revision and models go with matrix_id.")
+        if self.matrix_id is None and (self.score is not None or self.errors is not None):
+            raise ValueError("score and errors go with matrix_id.")
         return self

@@ -24,6 +24,25 @@ MISSING = Field(
 )
 
 
+Score = Annotated[
+    str | None,
+    Field(
+        pattern=r"^(mean|first|(pass@|pass\^|majority@)[1-9][0-9]{0,3})$",
+        description="The score of an example from its attempts: `mean`, the default; `first`; `pass@k`, the "
+        "probability that one of k attempts passes; `pass^k`, that all do; `majority@k`, that most do; "
+        "k is a number, like `pass@5`.",
+    ),
+]
+Errors = Annotated[
+    Literal["zero", "missing", "refuse"] | None,
+    Field(
+        description="What an attempt that ended without a score (an error of the harness, a timeout) counts "
+        "as: `zero`, `missing` (not at all), or `refuse`, which refuses the request with their numbers by "
+        "model. By default `refuse`; with the score `mean`, `missing`."
+    ),
+]
+
+
 class _OfMatrix(RequestModel):
     matrix_id: Annotated[str, Field(min_length=1, max_length=100, description="From `POST /matrices`.")]
     revision: Annotated[Count | None, Field(description="Of the matrix; the newest when left out.")] = None
@@ -68,6 +87,8 @@ class SelectRequest(_OfMatrix):
         Field(description="What answers on the examples will be; as suits the method when left out."),
     ] = None
     missing: Annotated[Missing, MISSING] = "error"
+    score: Score = None
+    errors: Errors = None
     expect: Annotated[Literal["like", "better"] | None, EXPECT] = None
     expect_reason: Annotated[str | None, EXPECT_REASON] = None
     guarantee: Annotated[
@@ -183,6 +204,8 @@ class MdadRequest(_OfMatrix):
     ] = None
     seed: Seed = 0
     missing: Annotated[Missing, MISSING] = "error"
+    score: Score = None
+    errors: Errors = None
     paper_compat: Annotated[
         bool, Field(description="Count ties as wrong and take the first crossing, as the paper's tables do.")
     ] = False

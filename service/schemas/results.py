@@ -8,7 +8,7 @@ from pydantic import Field
 
 from service.schemas.base import Fraction, Interval, ResponseModel
 from service.schemas.gates import MethodGateView
-from service.schemas.selections import MatrixRef, SelectionResult
+from service.schemas.selections import MatrixRef, ScoringView, SelectionResult
 
 Truth = Literal["same_items", "new_items"]
 Setting = Literal["like", "better", "worse", "family", "later"]
@@ -600,6 +600,9 @@ class MdadResult(Reliability):
 
     settings: dict[str, Any] = Field(description="The request with every default filled in.")
     matrix: MatrixRef = Field(description="The matrix revision the result was computed from.")
+    scoring: ScoringView | None = Field(
+        None, description="Null where scores are those of the matrix: means of the attempts with a score."
+    )
     subtasks: list[SubtaskReliability] | None = Field(
         None, description="The same for each subtask on its own; absent unless `by_subtask` was asked for."
     )

@@ -52,6 +52,23 @@ class PredictorView(ResponseModel):
     posterior: float = Field(description="Standard deviation it gives its own errors.")
 
 
+class ScoringView(ResponseModel):
+    """What the scores are scores of, where the request says how they follow from attempts."""
+
+    score: str = Field(description="The score of an example from its attempts.")
+    errors: Literal["zero", "missing", "refuse"] = Field(
+        description="What attempts that ended without a score count as."
+    )
+    cells: int = Field(description="Cells with a score.")
+    attempts: int = Field(description="Attempts that count, over all cells.")
+    least: int = Field(description="Fewest attempts that count in a cell with a score.")
+    median: float = Field(description="Half of these cells have more, half fewer.")
+    most: int = Field(description="Most attempts that count in a cell.")
+    errors_total: int = Field(description="Attempts that were made and ended without a score.")
+    errors_by_model: dict[str, int] = Field(description="Of the models that have any.")
+    statement: str = Field(description="The denominators as a sentence.")
+
+
 class SelectionResult(ResponseModel):
     """A micro-benchmark: which examples, and how answers on them become a full score."""
 
@@ -83,6 +100,9 @@ class SelectionResult(ResponseModel):
     )
     calibration_of_scores: CalibrationView | None = Field(
         None, description="The same for answers of 0 and 1, where the method takes confidences."
+    )
+    scoring: ScoringView | None = Field(
+        None, description="Null where scores are those of the matrix: means of the attempts with a score."
     )
     gate: SelectionGateView | None = Field(
         None,

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from service.schemas.base import Fraction, Interval, ResponseModel
 from service.schemas.gates import DropOutcomeView, MarginUsed, PlannedGateView, PresetUsed
-from service.schemas.selections import MatrixRef
+from service.schemas.selections import MatrixRef, ScoringView
 
 Verdict = Literal["pass", "fail", "inconclusive"]
 RankInterval = list[int]
@@ -309,6 +309,28 @@ class DriftView(ResponseModel):
     bias_now: float | None = Field(None, description="Mean of estimate − full score of the new models.")
 
 
+class ModelAttemptsView(ResponseModel):
+    """How the attempts of a model of the matrix ended, on the examples compared."""
+
+    model: str = Field(description="Name of the model.")
+    cells: int = Field(description="Examples with an attempt that counts: what its score is a mean over.")
+    attempts: int = Field(description="Attempts that were made.")
+    errors: int = Field(description="Of them, those that ended without a score.")
+    share: Fraction = Field(description="`errors` divided by `attempts`.")
+    least: int = Field(description="Fewest attempts that count at such an example.")
+    most: int = Field(description="Most attempts that count at an example.")
+
+
+class ComparedAttemptsView(ResponseModel):
+    """What the scores compared are scores of."""
+
+    score: str = Field(description="The score of an example from its attempts.")
+    errors: Literal["zero", "missing", "refuse"] = Field(
+        description="What attempts that ended without a score count as."
+    )
+    models: list[ModelAttemptsView] = Field(description="Models of the matrix that are compared, by name.")
+
+
 class CompareView(ResponseModel):
     """The answer of `/compare`."""
 
@@ -327,7 +349,14 @@ class CompareView(ResponseModel):
     drift: DriftView | None = Field(
         description="Whether the selection still holds; null without one, or where no model joined since."
     )
-    warnings: list[str] = Field(description="About the answers sent; each comparison has its own.")
+    attempts: ComparedAttemptsView | None = Field(
+        None,
+        description="The denominators; null where each example has one attempt with a score, or no model of "
+        "the matrix is compared.",
+    )
+    warnings: list[str] = Field(
+        description="About errors of the runs and the answers sent; each comparison has its own."
+    )
 
 
 class StoredComparison(ResponseModel):
@@ -486,6 +515,9 @@ class PowerView(ResponseModel):
         description="What earlier runs say of the threshold; null when the request gave no `runs`."
     )
     pull_request_check: PlannedGateView | None = Field(description="Where `purpose` asks for it.")
+    scoring: ScoringView | None = Field(
+        None, description="Null where scores are those of the matrix: means of the attempts with a score."
+    )
 
 
 class ScoreView(ResponseModel):

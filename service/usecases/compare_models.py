@@ -12,6 +12,8 @@ from sqlalchemy import Connection
 
 from service.core.errors import FieldError, InvalidRequest
 from service.engine.comparison import Evidence, GateRule, Many, SampledEvidence, Setting, Truth, compare_many
+from service.engine.comparison.attempt_errors import imbalance
+from service.engine.data.scored_matrix import STORED, Scoring
 from service.usecases.comparison_inputs import (
     Basis,
     ComparisonContext,
@@ -48,16 +50,21 @@ class ComparisonRequest:
     clusters: Mapping[str, str] | None = None
     estimator: Literal["auto", "plain"] = "auto"
     run_variance: float | None = None
+    scoring: Scoring = STORED
 
 
 @dataclass(frozen=True, slots=True)
 class ModelComparisons:
-    """What was found, and on what; `names` are the baseline's and the candidates'."""
+    """What was found, and on what; `names` are the baseline's and the candidates'.
+
+    `imbalances` says of each candidate whether it or the baseline has many more errors, None if not.
+    """
 
     context: ComparisonContext
     names: list[str]
     places: list[str]
     many: Many
+    imbalances: list[str | None]
 
 
 def compare_models(
@@ -72,7 +79,7 @@ def compare_models(
         the runs that is not known.
     """
     sides = [request.baseline, *request.candidates]
-    found = build_comparison_context(conn, evaluators, request.basis, sides)
+    found = build_comparison_context(conn, evaluators, request.basis, sides, request.scoring)
     places = _places(request)
     arrays = [scores_of_side(found, side, where) for side, where in zip(sides, places, strict=True)]
     names = _names(request)
@@ -89,7 +96,18 @@ def compare_models(
         subtasks=found.subtasks,
     )
     many = compare_many(arrays[0], arrays[1:], found.design, request.rule, setting)
-    return ModelComparisons(found, names, places, many)
+    imbalances = [_imbalance(found, request.baseline, candidate) for candidate in request.candidates]
+    return ModelComparisons(found, names, places, many, imbalances)
+
+
+def _imbalance(found: ComparisonContext, baseline: Side, candidate: Side) -> str | None:
+    """Whether one of two models of the matrix has many more errors than the other."""
+    if not isinstance(baseline, str) or not isinstance(candidate, str):
+        return None
+    one, other = found.errors.get(baseline), found.errors.get(candidate)
+    if one is None or other is None:
+        return None
+    return imbalance(one, other, "zero" if found.scoring.errors == "zero" else "missing")
 
 
 def _evidence(request: ComparisonRequest, found: ComparisonContext) -> Evidence | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +12,11 @@ from sqlalchemy import Connection
 
 from service.core.errors import FieldError, InvalidRequest
 from service.engine.comparison import Design, Evidence, Subtasks
+from service.engine.comparison.attempt_errors import ModelErrors, model_errors
+from service.engine.data.scored_matrix import Scoring, scored_runs
 from service.store import answers, matrices, selections
 from service.store.records import MatrixRecord
+from service.usecases import scoring
 from service.usecases.drift import DriftReport, drift_since
 from service.usecases.evaluator_cache import EvaluatorCache
 
@@ -62,6 +66,10 @@ class ComparisonContext:
         Of the examples compared.
     drift : optional
         Of a selection whose matrix has gained models.
+    scoring : Scoring
+        How scores follow from attempts.
+    errors : mapping of str to ModelErrors
+        How the attempts of models that can be named ended, on the n examples.
     """
 
     matrix: MatrixRecord
@@ -76,23 +84,28 @@ class ComparisonContext:
     subtasks: Subtasks | None = None
     drift: DriftReport | None = None
     set_aside: dict[str, int] = field(default_factory=dict)
+    scoring: Scoring = field(default_factory=Scoring)
+    errors: Mapping[str, ModelErrors] = field(default_factory=dict)
 
 
 def build_comparison_context(
-    conn: Connection, evaluators: EvaluatorCache, basis: Basis, sides: Sequence[Side]
+    conn: Connection, evaluators: EvaluatorCache, basis: Basis, sides: Sequence[Side], asked: Scoring
 ) -> ComparisonContext:
-    """The full benchmark, or the examples of a selection."""
+    """The full benchmark, or the examples of a selection; scored as asked, or as the selection was chosen."""
     named = [side for side in sides if isinstance(side, str)]
     if basis.selection_id is not None:
-        return _of_selection(conn, evaluators, basis.selection_id, named)
+        return _of_selection(conn, evaluators, basis.selection_id, named, asked)
     record = matrices.get(conn, basis.matrix_id or "", basis.revision)
     n = record.n_examples
+    rows = _rows(conn, record, named, asked)
     return ComparisonContext(
         matrix=record,
         selection_id=None,
         examples=matrices.examples(conn, record.id),
         others=frozenset(),
-        rows=_rows(conn, record, named),
+        rows=rows,
+        scoring=asked,
+        errors=_errors(conn, record, sorted(rows), None, asked),
         design=Design.random(n, n),
         prior=evaluators.prior(conn, record),
         subtasks=_subtasks(conn, record),
@@ -106,21 +119,51 @@ def _subtasks(conn: Connection, record: MatrixRecord) -> Subtasks | None:
     return Subtasks(codes, record.subtasks, np.bincount(codes, minlength=len(record.subtasks)))
 
 
-def _rows(conn: Connection, record: MatrixRecord, named: Sequence[str]) -> dict[str, Scores]:
+def _rows(conn: Connection, record: MatrixRecord, named: Sequence[str], asked: Scoring) -> dict[str, Scores]:
     known = matrices.known_models(conn, record, named)
     if not known:
         return {}
-    loaded = matrices.load(conn, record.id, record.revision, models=sorted(known))
+    loaded = scoring.load(conn, record, asked, sorted(known)).matrix
     scores = loaded.scores.astype(np.float64)
     if loaded.missing is not None:
         scores[loaded.missing] = np.nan
     return dict(zip(loaded.models, scores, strict=True))
 
 
+def _errors(
+    conn: Connection,
+    record: MatrixRecord,
+    named: Sequence[str],
+    columns: NDArray[np.int64] | None,
+    asked: Scoring,
+) -> dict[str, ModelErrors]:
+    """How the attempts of these models ended on the examples compared."""
+    found = matrices.attempts(conn, record, named) if named else ()
+    policy = asked.policy if asked.errors else "missing"
+    return {
+        name: model_errors(name, mine if columns is None else mine.take(columns), policy)
+        for name, mine in zip(sorted(named), found, strict=True)
+    }
+
+
+def _scoring_of(body: Mapping[str, Any], asked: Scoring) -> Scoring:
+    """The selection's own; another one cannot be compared on what was chosen for it."""
+    own = scoring.of_selection(body)
+    if not asked.stored and asked != own:
+        errors = f" with errors={own.errors}" if own.errors else ""
+        message = (
+            f"The selection was chosen for the score {own.score!r}{errors}; leave score and errors out, or "
+            "choose another selection."
+        )
+        raise _refuse("/score", "other_score", message)
+    return own
+
+
 def _of_selection(
-    conn: Connection, evaluators: EvaluatorCache, selection_id: str, named: Sequence[str]
+    conn: Connection, evaluators: EvaluatorCache, selection_id: str, named: Sequence[str], asked: Scoring
 ) -> ComparisonContext:
     selection = selections.get(conn, selection_id)
+    own = _scoring_of(selection.body, asked)
     standing = evaluators.of(conn, selection)
     then = matrices.get(conn, selection.matrix_id, selection.revision)
     column = {example: at for at, example in enumerate(matrices.examples(conn, selection.matrix_id))}
@@ -128,7 +171,9 @@ def _of_selection(
     place = {example: at for at, example in enumerate(standing.benchmark)}
     columns = [place[example] for example in standing.chosen]
     at = {model: row for row, model in enumerate(standing.models)}
-    wholes = {name: row[benchmark] for name, row in _full_runs(conn, then, named, at).items()}
+    chosen = np.array([column[example] for example in standing.chosen], dtype=np.int64)
+    runs, errors = _full_runs(conn, then, named, at, _Asked(own, chosen))
+    wholes = {name: row[benchmark] for name, row in runs.items()}
     rows = {
         name: standing.known.answers[at[name]] if name in at else whole[columns]
         for name, whole in wholes.items()
@@ -146,17 +191,29 @@ def _of_selection(
         full={name: row for name, row in wholes.items() if name not in kept and not np.isnan(row).any()},
         subtasks=standing.subtasks,
         drift=drift_since(conn, evaluators, selection),
+        scoring=own,
+        errors={name: found for name, found in errors.items() if name not in kept},
     )
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Asked:
+    """How attempts are scored, and the columns of the examples compared."""
+
+    scoring: Scoring
+    columns: NDArray[np.int64]
+
+
 def _full_runs(
-    conn: Connection, then: MatrixRecord, named: Sequence[str], held: Container[str]
-) -> dict[str, Scores]:
+    conn: Connection, then: MatrixRecord, named: Sequence[str], held: Container[str], asked: _Asked
+) -> tuple[dict[str, Scores], dict[str, ModelErrors]]:
     """Full runs of the models named: from the selection's revision where it holds them, else the newest."""
-    rows = _rows(conn, then, [name for name in named if name in held])
+    rows = _rows(conn, then, [name for name in named if name in held], asked.scoring)
     # Models that joined since have full runs too.
     newest = matrices.get(conn, then.id)
-    return rows | _rows(conn, newest, [name for name in named if name not in held])
+    joined = _rows(conn, newest, [name for name in named if name not in held], asked.scoring)
+    errors = _errors(conn, then, sorted(rows), asked.columns, asked.scoring)
+    return rows | joined, errors | _errors(conn, newest, sorted(joined), asked.columns, asked.scoring)
 
 
 def scores_of_side(context: ComparisonContext, side: Side, where: str) -> Scores:
@@ -170,7 +227,11 @@ def scores_of_side(context: ComparisonContext, side: Side, where: str) -> Scores
     here = {example: value for example, value in side.answers.items() if example in place}
     if len(here) < len(side.answers):
         context.set_aside[where] = len(side.answers) - len(here)
-    return _table(here, place)
+    runs = _table(here, place)
+    if not context.scoring.stored:
+        with scoring.refusing():
+            return scored_runs(runs, context.scoring, side.name or where)
+    return runs if runs.shape[1] > 1 else runs[:, 0]
 
 
 def _refuse_beyond(context: ComparisonContext, side: SentAnswers, place: Container[str], where: str) -> None:
@@ -186,13 +247,13 @@ def _refuse_beyond(context: ComparisonContext, side: SentAnswers, place: Contain
 
 
 def _table(answered: Mapping[str, Answer], place: Mapping[str, int]) -> Scores:
-    """Answers in the order of the examples, shape (n,) or (n, runs), NaN where there is none."""
+    """Answers in the order of the examples, shape (n, runs), NaN where there is none."""
     runs = max((len(value) for value in answered.values() if isinstance(value, Sequence)), default=1)
     scores = np.full((len(place), max(runs, 1)), np.nan)
     for example, value in answered.items():
         each = value if isinstance(value, Sequence) else [value]
         scores[place[example], : len(each)] = [np.nan if one is None else one for one in each]
-    return scores if runs > 1 else scores[:, 0]
+    return scores
 
 
 def _unknown(context: ComparisonContext, name: str) -> str:

@@ -16,8 +16,9 @@ from service.engine.comparison.selection_evaluator import (
     drifted,
     pair_prior,
 )
-from service.store import matrices
+from service.store import matrices, scored
 from service.store.records import MatrixRecord, SelectionRecord
+from service.usecases.scoring import of_selection, refusing
 
 MOST_CELLS = 16_000_000
 LARGEST_FOR_PRIOR = 20_000_000
@@ -48,7 +49,8 @@ class EvaluatorCache:
             with self._making:
                 found = self._find(key)
                 if found is None:
-                    matrix = matrices.load(conn, selection.matrix_id, selection.revision)
+                    scoring = of_selection(selection.body)
+                    matrix = scored.load(conn, selection.matrix_id, selection.revision, scoring).matrix
                     found = build_evaluator(matrix, selection.body, confidences=confidences)
                     self._keep(key, found)
         return found
@@ -71,7 +73,7 @@ class EvaluatorCache:
         key = (selection.id, selection.content_hash, newest.revision)
         with self._making:
             if key not in self._drifts:
-                self._drifts[key] = _drift(conn, then, selection.revision, newest)
+                self._drifts[key] = _drift(conn, then, selection, newest)
             while len(self._drifts) > MOST_DRIFTS:
                 self._drifts.popitem(last=False)
             return self._drifts[key]
@@ -89,10 +91,16 @@ class EvaluatorCache:
                 self._kept.popitem(last=False)
 
 
-def _drift(conn: Connection, then: SelectionEvaluator, revision: int, newest: MatrixRecord) -> Drift | None:
+def _drift(
+    conn: Connection, then: SelectionEvaluator, selection: SelectionRecord, newest: MatrixRecord
+) -> Drift | None:
     held = set(then.models)
     everyone = matrices.models(conn, newest.id, newest.revision, None, MOST_MODELS).items
-    joined = [model.model for model in everyone if model.revision > revision and model.model not in held]
+    joined = [
+        model.model for model in everyone if model.revision > selection.revision and model.model not in held
+    ]
     if not joined:
         return None
-    return drifted(then, matrices.load(conn, newest.id, newest.revision, models=joined))
+    scoring = of_selection(selection.body)
+    with refusing():
+        return drifted(then, scored.load(conn, newest.id, newest.revision, scoring, joined).matrix)

@@ -7,11 +7,11 @@ from typing import Any
 from sqlalchemy import Connection
 
 from service.core.errors import Conflict, FieldError
-from service.engine.data.outline import Outline
 from service.engine.planning.plan import mdad_plan
 from service.engine.reliability.partial import so_far
 from service.store import jobs, matrices, parts
 from service.store.records import JobRecord
+from service.usecases import scoring
 
 
 def partial_result(conn: Connection, job_id: str) -> dict[str, Any]:
@@ -25,7 +25,7 @@ def partial_result(conn: Connection, job_id: str) -> dict[str, Any]:
     job = jobs.get(conn, job_id)
     if job.kind != "mdad" or job.finished:
         raise _nothing_partial(job)
-    outline = Outline(**matrices.outline(conn, job.matrix_id, job.revision))
+    outline = scoring.outline(conn, matrices.get(conn, job.matrix_id, job.revision), job.settings)
     return so_far(mdad_plan(job.settings, outline), parts.results_so_far(conn, job.id))
 
 

@@ -28,10 +28,12 @@ from service.engine.comparison.thresholds import History, ThresholdRates
 from service.engine.data.contracts import Source
 from service.engine.data.matrix import Matrix
 from service.engine.data.outline import Outline
+from service.engine.data.scored_matrix import STORED, Denominators, Scoring
 from service.engine.planning.fields import refuse_missing
 from service.engine.planning.plan import PlanError
 from service.store import jobs, matrices
 from service.store.records import MatrixRecord
+from service.usecases import scoring
 
 Missing = Literal["error", "drop_examples", "drop_models", "zero"]
 
@@ -49,6 +51,7 @@ class MatrixModels:
     revision: int | None = None
     names: Sequence[str] | None = None
     missing: Missing = "error"
+    scoring: Scoring = STORED
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +124,7 @@ class PowerReport:
     measured: list[MeasuredMethod] | None
     threshold: ThresholdReport | None
     check: tuple[PlannedGate, GateRule] | None
+    scoring: Denominators | None = None
 
 
 def examples_needed(engine: Engine, question: PowerQuestion) -> PowerReport:
@@ -137,7 +141,7 @@ def examples_needed(engine: Engine, question: PowerQuestion) -> PowerReport:
     """
     among = question.among
     with engine.begin() as conn:
-        matrix = _load(conn, among) if isinstance(among, MatrixModels) else None
+        matrix, scored = _load(conn, among) if isinstance(among, MatrixModels) else (None, None)
         measured = None if question.job_id is None else _measured(conn, question.job_id, question.difference)
     group = None if matrix is None else group_disagreement(matrix.scores)
     disagreement = _disagreement(question.difference, among if isinstance(among, float) else None, group)
@@ -151,6 +155,7 @@ def examples_needed(engine: Engine, question: PowerQuestion) -> PowerReport:
         measured=measured,
         threshold=None if question.threshold is None else _threshold(question.threshold),
         check=_check(question, disagreement, sizes, total, matrix),
+        scoring=scored,
     )
 
 
@@ -167,11 +172,12 @@ def _check(
     return planned, question.check
 
 
-def _load(conn: Connection, among: MatrixModels) -> Matrix:
-    """The models asked about, complete."""
+def _load(conn: Connection, among: MatrixModels) -> tuple[Matrix, Denominators | None]:
+    """The models asked about, complete, and what their scores are scores of."""
     record = matrices.get(conn, among.matrix_id, among.revision)
     _check_models(conn, record, among.names)
-    matrix = matrices.load(conn, record.id, record.revision, models=among.names)
+    found = scoring.load(conn, record, among.scoring, among.names)
+    matrix = found.matrix
     try:
         after = refuse_missing(Outline.of(matrix), among.missing)
     except PlanError as exc:
@@ -180,7 +186,7 @@ def _load(conn: Connection, among: MatrixModels) -> Matrix:
         have = f"{len(after.models)} of the models and {after.n_examples} of the examples"
         message = f"A disagreement takes at least two different models and two examples; {have} are left."
         raise _refuse("/matrix_id" if among.names is None else "/models", "too_few", message)
-    return matrix if among.missing == "error" else matrix.fill(among.missing)
+    return matrix if among.missing == "error" else matrix.fill(among.missing), found.denominators
 
 
 def _check_models(conn: Connection, record: MatrixRecord, names: Sequence[str] | None) -> None:

@@ -18,7 +18,7 @@ from service.engine.data.matrix import Matrix
 from service.engine.microbenchmark.evidence import linear
 from service.store import answers, matrices, selections
 from service.store.records import MatrixRecord, SelectionRecord
-from service.usecases import upload_records
+from service.usecases import scoring, upload_records
 from service.usecases.drift import DriftReport, drift_since
 from service.usecases.evaluator_cache import EvaluatorCache
 from service.usecases.upload_matrix import SentFile
@@ -106,12 +106,14 @@ def score_models(
         origin = matrices.origin(conn, selection.matrix_id)
         if sent.options.unmatched == "refuse":
             upload = upload_records.matched_by_content(upload, examples, origin)
+        upload, scored = scoring.scored_upload(upload, scoring.of_selection(selection.body))
         part = upload.matrix
         confidences = selection.body["scored_by"] == "confidences" and part.confidences is not None
         evaluator = evaluators.of(conn, selection, confidences=confidences)
         matrix = matrices.get(conn, selection.matrix_id, selection.revision)
         rows = _rows(part, examples, evaluator.chosen, confidences=confidences)
         warnings = [
+            *([] if scored is None else [f"The scores are {scored.statement}"]),
             *upload.warnings,
             *_outside(part, evaluator.chosen),
             *_foreign(upload_records.mismatched_examples(upload, examples, origin)),

@@ -16,6 +16,7 @@ from service.jobs.kinds import KINDS
 from service.jobs.submit import submit
 from service.store import matrices
 from service.store.records import JobRecord, MatrixRecord
+from service.usecases import scoring
 
 # For work whose plan does not estimate it: a selection on 1,000 models × 20,000 examples takes some 20 s.
 _SECONDS_A_CELL = 1e-6
@@ -89,7 +90,7 @@ def submit_job(conn: Connection, request: JobRequest, limits: JobLimits) -> tupl
 
 
 def _outline(conn: Connection, matrix: MatrixRecord, request: JobRequest) -> Outline:
-    outline = Outline(**matrices.outline(conn, matrix.id, matrix.revision))
+    outline = scoring.outline(conn, matrix, request.settings)
     if BY_ID & request.settings.get("options", {}).keys():
         return replace(outline, examples=matrices.examples(conn, matrix.id))
     return outline

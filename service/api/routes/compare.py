@@ -12,9 +12,17 @@ from service.api.context import ContextDep
 from service.api.route_classes import QuestionRoute
 from service.core import disk
 from service.engine.comparison import Comparison, GateRule, Many
+from service.engine.data.scored_matrix import Scoring
 from service.schemas.comparisons import Answers, CompareRequest
 from service.schemas.problems import refusals
-from service.schemas.verdicts import CompareView, ComparisonView, RankingView, Verdict
+from service.schemas.verdicts import (
+    ComparedAttemptsView,
+    CompareView,
+    ComparisonView,
+    ModelAttemptsView,
+    RankingView,
+    Verdict,
+)
 from service.store import comparisons
 from service.usecases.compare_models import ComparisonRequest, ModelComparisons, compare_models
 from service.usecases.comparison_inputs import Basis, ComparisonContext, SentAnswers, Side
@@ -53,8 +61,8 @@ def _answer(compared: ModelComparisons, *, ranked: object) -> CompareView:
     """What was found, not kept yet; with a ranking where a list of candidates was sent."""
     found, names, many = compared.context, compared.names, compared.many
     views = [
-        _view(comparison, found, names[0], name)
-        for comparison, name in zip(many.comparisons, names[1:], strict=True)
+        _view(comparison, found, names[0], name, said)
+        for comparison, name, said in zip(many.comparisons, names[1:], compared.imbalances, strict=True)
     ]
     return CompareView(
         id=None,
@@ -66,12 +74,19 @@ def _answer(compared: ModelComparisons, *, ranked: object) -> CompareView:
         verdict=_overall([view.verdict for view in views]),
         ranking=_ranking(many, names) if ranked is not None else None,
         drift=None if found.drift is None else responses.drift_view(found.drift),
-        warnings=[
-            f"{names[at]}: {found.set_aside[where]} answers to examples outside the selection are set aside."
-            for at, where in enumerate(compared.places)
-            if where in found.set_aside
-        ],
+        attempts=_attempts(found),
+        warnings=[*(said for said in compared.imbalances if said is not None), *_set_aside(compared)],
     )
+
+
+def _set_aside(compared: ModelComparisons) -> list[str]:
+    numbers = zip(compared.names, compared.places, strict=True)
+    found = [(name, compared.context.set_aside.get(place)) for name, place in numbers]
+    return [
+        f"{name}: {count} answers to examples outside the selection are set aside."
+        for name, count in found
+        if count is not None
+    ]
 
 
 def _request(ask: CompareRequest) -> ComparisonRequest:
@@ -94,6 +109,7 @@ def _request(ask: CompareRequest) -> ComparisonRequest:
         clusters=ask.clusters,
         estimator=ask.estimator,
         run_variance=ask.run_variance,
+        scoring=Scoring(ask.score or "mean", ask.errors),
     )
 
 
@@ -101,13 +117,33 @@ def _side(side: str | Answers) -> Side:
     return side if isinstance(side, str) else SentAnswers(side.name, side.answers)
 
 
-def _view(answer: Comparison, found: ComparisonContext, baseline: str, candidate: str) -> ComparisonView:
-    """The comparison with its names, and ids for indices."""
+def _attempts(found: ComparisonContext) -> ComparedAttemptsView | None:
+    """What the scores are scores of; None where each cell has one attempt with a score."""
+    models = [
+        ModelAttemptsView(**asdict(errors), share=errors.share) for _, errors in sorted(found.errors.items())
+    ]
+    if found.scoring.stored and not any(model.errors or model.most > 1 for model in models):
+        return None
+    zero = found.scoring.errors == "zero"
+    return ComparedAttemptsView(
+        score=found.scoring.score, errors="zero" if zero else found.scoring.errors or "missing", models=models
+    )
+
+
+def _view(
+    answer: Comparison, found: ComparisonContext, baseline: str, candidate: str, imbalance: str | None
+) -> ComparisonView:
+    """The comparison with its names, and ids for indices; first, whether one has many more errors."""
     flips = {
         "lost": [found.examples[at] for at in answer.flips.lost],
         "won": [found.examples[at] for at in answer.flips.won],
     }
     fields = asdict(answer) | {"baseline": baseline, "candidate": candidate, "flips": flips}
+    if imbalance is not None:
+        fields |= {
+            "reason": f"{imbalance} {answer.reason}",
+            "warnings": (imbalance, *answer.warnings),
+        }
     return ComparisonView.model_validate(fields)
 
 

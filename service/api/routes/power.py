@@ -11,9 +11,11 @@ from service.api.context import ContextDep
 from service.api.route_classes import QuestionRoute
 from service.engine.comparison import GateRule
 from service.engine.comparison.planned_gate import PlannedGate
+from service.engine.data.scored_matrix import Scoring
 from service.schemas.comparisons import PowerRequest
 from service.schemas.gates import PlannedGateView, PlannedSizeView
 from service.schemas.problems import refusals
+from service.schemas.selections import ScoringView
 from service.schemas.verdicts import (
     GroupView,
     HistoryView,
@@ -69,7 +71,8 @@ def _question(ask: PowerRequest) -> PowerQuestion:
 def _among(ask: PowerRequest) -> MatrixModels | float:
     """The request has one of the two."""
     if ask.matrix_id is not None:
-        return MatrixModels(ask.matrix_id, ask.revision, ask.models, ask.missing)
+        scoring = Scoring(ask.score or "mean", ask.errors)
+        return MatrixModels(ask.matrix_id, ask.revision, ask.models, ask.missing, scoring)
     return ask.disagreement or 0.0
 
 
@@ -87,6 +90,7 @@ def _view(found: PowerReport) -> PowerView:
         if gate is None or gate.history is None
         else HistoryView.model_validate(asdict(gate.history)),
         pull_request_check=None if found.check is None else _check_view(*found.check),
+        scoring=None if found.scoring is None else ScoringView(**asdict(found.scoring)),
     )
 
 

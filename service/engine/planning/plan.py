@@ -12,7 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from service.engine.data.attempt_scores import ScoreRule
+from service.engine.data.attempts import AttemptsError
 from service.engine.data.outline import Outline
+from service.engine.data.scored_matrix import POLICIES, Scoring
 from service.engine.planning.expectation import expectation
 from service.engine.planning.fields import (
     DEFAULT_TARGETS,
@@ -50,7 +53,7 @@ PURPOSES = {
 PAPER_HOLDOUT = 0.5
 MISSING = ("error", "drop_examples", "drop_models", "zero")
 
-SHARED_FIELDS = frozenset({"source_models", "seed", "missing", "expect", "expect_reason"})
+SHARED_FIELDS = frozenset({"source_models", "seed", "missing", "expect", "expect_reason", "score", "errors"})
 SELECT_FIELDS = SHARED_FIELDS | {"method", "size", "estimator", "options", "scored_by", "guarantee"}
 MDAD_FIELDS = SHARED_FIELDS | {
     "methods", "sizes", "trials", "probability", "target_mdad", "target_models", "holdout", "truth",
@@ -214,6 +217,7 @@ def mdad_plan(settings: Mapping[str, Any], outline: Outline) -> Plan:
         "group": list(group) or None,
         "expect_reason": reason,
         "target_settings": list(asked),
+        **_scoring(fields),
         **({"model_families": dict(families)} if families else {}),
         **({"model_released": dict(released)} if released else {}),
         **plain,
@@ -275,9 +279,23 @@ def select_plan(settings: Mapping[str, Any], outline: Outline) -> SelectPlan:
         "expect": expect,
         "expect_reason": reason,
         "guarantee": guarantee,
+        **_scoring(fields),
     }
     del resolved["label"]
     return SelectPlan(resolved, spec, size, seed, sources or None, expect)
+
+
+def _scoring(fields: Fields) -> dict[str, str]:
+    """How scores follow from attempts, where the request says."""
+    errors = fields.get("errors")
+    if errors is not None:
+        check_choice("/errors", errors, POLICIES)
+    scoring = Scoring(str(fields.get("score", "mean")), errors)
+    try:
+        ScoreRule.parse(scoring.score)
+    except AttemptsError as error:
+        raise PlanError("/score", str(error)) from None
+    return scoring.settings()
 
 
 def _expect(fields: Fields, outline: Outline) -> tuple[Expect, str]:
