@@ -51,17 +51,32 @@ class _Recent(Generic[T]):
     def __init__(self, most: int, weight: Callable[[T], int]) -> None:
         self._most, self._weight = most, weight
         self._kept: OrderedDict[Hashable, T] = OrderedDict()
+        self._lock = threading.Lock()
         # One at a time: a matrix is read whole to make one, and two at once may not fit.
         self._making = threading.Lock()
 
     def get(self, key: Hashable, make: Callable[[], T]) -> T:
+        found = self._find(key)
+        if found is not None:
+            return found
         with self._making:
-            if key not in self._kept:
-                self._kept[key] = make()
-                while len(self._kept) > 1 and sum(map(self._weight, self._kept.values())) > self._most:
-                    self._kept.popitem(last=False)
-            self._kept.move_to_end(key)
-            return self._kept[key]
+            found = self._find(key)
+            if found is None:
+                found = make()
+                self._keep(key, found)
+        return found
+
+    def _find(self, key: Hashable) -> T | None:
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+            return self._kept.get(key)
+
+    def _keep(self, key: Hashable, made: T) -> None:
+        with self._lock:
+            self._kept[key] = made
+            while len(self._kept) > 1 and sum(map(self._weight, self._kept.values())) > self._most:
+                self._kept.popitem(last=False)
 
 
 class SessionCache:

@@ -6,7 +6,7 @@ import random
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx
 from sqlalchemy.exc import DBAPIError
@@ -17,6 +17,8 @@ from tools.chaos.world import World
 CLIENTS = 8
 PATIENCE = 120.0
 TWICE = 0.2
+SESSION_EVERY = 10
+T = TypeVar("T")
 
 
 class Clients:
@@ -31,6 +33,7 @@ class Clients:
         self.doubled = 0
         self.good: set[str] = set()
         self.poison: set[str] = set()
+        self.sessions: set[str] = set()
 
     def send_all(self, count: int, seconds: float) -> None:
         """Returns when every request has its answer."""
@@ -44,6 +47,8 @@ class Clients:
         self._http.close()
 
     def _send(self, number: int, twice: bool) -> None:
+        if number % SESSION_EVERY == 1:
+            self.sessions.add(self._session(number, twice))
         poisoned = number % 10 == 0
         if poisoned:
             grief = "killed" if number % 50 == 0 else "memory"
@@ -84,7 +89,24 @@ class Clients:
 
         return send
 
-    def _until_answered(self, send: Callable[[], str]) -> str:
+    def _session(self, number: int, twice: bool) -> str:
+        """A session to its end, every request sent until it is answered, sometimes once more."""
+        question = {"kind": "compare", "baseline": "m0", "preset": "non_inferiority"}
+        asked = {"matrix_id": self._matrix.id, "question": question, "batch": 4, "seed": number}
+        key = {"Idempotency-Key": f"session-{number}"}
+        session = self._until_answered(lambda: self._post("/sessions", asked, key))
+        while session["status"] == "open":
+            answers = {"answers": {example: int(example[1:]) % 2 for example in session["outstanding"]}}
+            path = f"/sessions/{session['id']}/answers"
+            for _ in range(1 + twice):
+                session = self._until_answered(lambda path=path, sent=answers: self._post(path, sent, {}))
+        return str(session["id"])
+
+    def _post(self, path: str, body: dict[str, Any], headers: dict[str, str]) -> dict[str, Any]:
+        told: dict[str, Any] = self._http.post(path, json=body, headers=headers).raise_for_status().json()
+        return told
+
+    def _until_answered(self, send: Callable[[], T]) -> T:
         deadline = time.monotonic() + PATIENCE
         while True:
             try:

@@ -19,6 +19,8 @@ from tools.chaos.world import ATTEMPTS, World
 # How long after the last fault everything must have ended.
 PATIENCE = 180.0
 
+ROUNDING = 1e-9
+
 
 def settle(world: World) -> float:
     """Wait until no job is open; the seconds it took."""
@@ -39,6 +41,7 @@ def broken_promises(world: World, clients: Clients) -> list[str]:
             *_open(conn),
             *_good(conn, clients),
             *_poisoned(conn, clients),
+            *_sessions(conn, clients),
             *(
                 f"{rule}: {ids}"
                 for checks in (invariants.JOBS, invariants.MATRICES, invariants.SESSIONS)
@@ -103,6 +106,24 @@ def _poisoned(conn: Connection, clients: Clients) -> Iterator[str]:
         tried = (row.job, row.failures, row.attempt)
         if str(row.job_id) in clients.poison and tried != ("failed", ATTEMPTS, ATTEMPTS):
             yield f"poisoned job {row.job_id} ended so: {tried}"
+
+
+def _sessions(conn: Connection, clients: Clients) -> Iterator[str]:
+    """Every answer counted once, and the last look on the whole benchmark knows the truth."""
+    query = text(
+        "SELECT s.id, s.status, s.looks, (SELECT count(*) FROM session_answers a WHERE a.session_id = s.id)"
+        " AS answers, s.matrix_id, s.revision FROM sessions s"
+    )
+    rows = conn.execute(query).all()
+    if {str(row.id) for row in rows} != clients.sessions:
+        yield f"{len(rows)} sessions for {len(clients.sessions)} requests"
+    for row in rows:
+        matrix = matrices.load(conn, str(row.matrix_id), row.revision)
+        candidate = [int(example[1:]) % 2 for example in matrix.examples]
+        truth = sum(candidate) / len(candidate) - float(matrix.accuracies[matrix.models.index("m0")])
+        found = row.looks[-1]["estimate"] if row.looks else None
+        if row.answers != len(candidate) or found is None or abs(found - truth) > ROUNDING:
+            yield f"session {row.id}, {row.status}, has {row.answers} answers and found {found}, not {truth}"
 
 
 def undisturbed(conn: Connection, job: Row[Any]) -> bytes:

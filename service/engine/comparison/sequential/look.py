@@ -33,8 +33,8 @@ from service.engine.comparison.sequential.question import Question
 Floats = NDArray[np.float64]
 Decision = Literal["pass", "fail", "inconclusive", "known"]
 _ROUNDING = 1e-12
-_DRAWN = 100
-"""Answers with which the skewness of their errors is drawn half to 0: it is itself an estimate."""
+_DRAWN = 70
+"""Answers with which the skewness of their errors is drawn half to 0: of few it is hardly known."""
 _PLAIN: EstimatorUsed = "plain"
 FUTILE = 0.05
 """Chance to show a drop within the budget below which a regression gate stops asking."""
@@ -197,7 +197,7 @@ def _modelled(full: FullScores, question: Question, count: int) -> Modelled:
         freedom=full.freedom,
         run_variance=runs,
         baseline_known=True,
-        skewness=float(full.skewness[1]) * count / (count + _DRAWN),
+        skewness=float(full.skewness[1]) * count**2 / (count**2 + _DRAWN**2),
     )
 
 
