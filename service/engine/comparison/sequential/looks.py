@@ -3,7 +3,7 @@
 Planned looks (`planned`): the answers are looked at when the first `FIRST` examples, rounded up to
 whole batches, and then each further batch are complete, and at the budget's end. The error that
 may be spent is spread over them (`critical_values`): the share spent at n examples of a budget of B
-is (n / B)^1.5. At a budget of the whole benchmark, where the last look knows the truth, most of it is
+is (n / B)^1.4. At a budget of the whole benchmark, where the last look knows the truth, most of it is
 spent by `WHOLE` of the benchmark.
 
 Any look (`any`): an anytime-valid interval, from the normal mixture (Robbins 1970, Ann. Math. Stat.
@@ -29,7 +29,7 @@ WHOLE, LATE = 0.5, 0.1
 """Part of the benchmark by which error is spent when the budget is the whole of it, but for this share."""
 MOST = 60
 """Looks; with more batches, several are taken between two."""
-_POWER = 1.5
+_POWER = 1.4
 
 
 @dataclass(frozen=True, slots=True)
