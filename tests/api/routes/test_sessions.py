@@ -188,6 +188,17 @@ def test_a_baseline_needs_all_scores(api: httpx.Client) -> None:
     refused(api.post("/sessions", json=designed), 422, "does_not_fit")
 
 
+def test_a_designed_order_is_not_too_long(api: httpx.Client) -> None:
+    ids = [f"e{at}" for at in range(1100)]
+    scores = made.answers(3, 1100, seed=1).tolist()
+    long = api.post("/matrices", json={"models": ["a", "b", "c"], "examples": ids, "scores": scores}).json()[
+        "id"
+    ]
+    body = {"matrix_id": long, "question": {"kind": "compare", "baseline": "a"}, "mode": "designed"}
+    assert "at most 1,000 examples" in refused(api.post("/sessions", json=body), 422, "too_large")
+    assert api.post("/sessions", json=body | {"budget": 60}).status_code == 201
+
+
 def test_errors_count_as_declared(api: httpx.Client, matrix: str) -> None:
     failed = {"error": "refused to answer"}
     for policy, scored in (("wrong", 50), ("missing", 25)):
