@@ -120,13 +120,6 @@ class Deliverer:
         self._stopping = True
         self._wake.set()
 
-    def deliver_due(self) -> int:
-        """Send what is due and wait for all of it; how many messages that were."""
-        under_way = self.start_due()
-        for sent in under_way:
-            sent.result()
-        return len(under_way)
-
     def _send(self, message: DueDelivery) -> None:
         try:
             failure = self._outbound.post(message.url, headers(message), message.body.encode())

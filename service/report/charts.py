@@ -122,13 +122,6 @@ def draw_band(series: Series, axes: Axes) -> Markup:
     return element("path", d=path(lower + upper[::-1], closed=True), class_=f"band {series.look.colour}")
 
 
-def draw_whiskers(series: Series, axes: Axes) -> Markup:
-    """Draw the interval of each point as a line through it."""
-    return Markup("").join(
-        _whisker(p, series, axes) for p in series.points if p.y is not None and p.low is not None
-    )
-
-
 def draw_names(series: Sequence[Series], axes: Axes) -> Markup:
     """Draw each line's name and mark at its right end, moved apart where lines meet."""
     ends = [_end(one, axes) for one in series]

@@ -92,7 +92,10 @@ def due_again(db: Engine) -> None:
 
 
 def deliver_due(db: Engine, outbound: Outbound, *, pause_after: int = PAUSE_AFTER) -> int:
-    return Deliverer(db, outbound, pause_after=pause_after).deliver_due()
+    under_way = Deliverer(db, outbound, pause_after=pause_after).start_due()
+    for sent in under_way:
+        sent.result()
+    return len(under_way)
 
 
 def test_the_end_of_a_job_is_told_signed(db: Engine, receiver: Receiver) -> None:

@@ -129,11 +129,6 @@ class Gate:
         """Whether any outcome at this size passes."""
         return bool((self.passes_to >= 0).any())
 
-    @property
-    def passes_unchanged(self) -> bool:
-        """Whether a candidate with the very answers of the baseline passes."""
-        return bool(self.passes_to[0] >= 0)
-
     def fail_probability(self, disagreement: float, drop: float) -> float:
         """Probability of `fail` for a true drop, at this rate of disagreement."""
         return self._probability(self.fails_from, disagreement, drop)

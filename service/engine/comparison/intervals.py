@@ -96,11 +96,3 @@ def wilson_share(
     low = np.where(p <= 0, 0.0, np.minimum(np.maximum(middle - half, 0.0), p))
     high = np.where(p >= 1, 1.0, np.maximum(np.minimum(middle + half, 1.0), p))
     return low, high
-
-
-def clopper_pearson(successes: float, n: float, confidence: float = 0.95) -> Interval:
-    """The exact interval of a proportion (Clopper & Pearson 1934)."""
-    tail = (1 - confidence) / 2
-    low = 0.0 if successes <= 0 else float(special.betaincinv(successes, n - successes + 1, tail))
-    high = 1.0 if successes >= n else float(special.betaincinv(successes + 1, n - successes, 1 - tail))
-    return low, high

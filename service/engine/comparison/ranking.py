@@ -181,11 +181,6 @@ def simultaneous_confidence(confidence: float, family: int) -> float:
     return float(confidence ** (1 / family))
 
 
-def sidak(p: float, family: int) -> float:
-    """A p-value that is the best of `family`, corrected: .009 of 23 is .19."""
-    return float(-np.expm1(family * np.log1p(-p)))
-
-
 def _order(means: NDArray[np.float64]) -> NDArray[np.intp]:
     """Best first; equals as they come."""
     return np.lexsort((np.arange(len(means)), -means))

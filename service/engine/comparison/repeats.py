@@ -7,7 +7,6 @@ interval (Miller 2024, arXiv 2411.00640, section 3).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,13 +80,6 @@ def repeated(scores: NDArray[np.float64]) -> Repeated:
     twice = runs > 1
     noise = _noise(values, there, mean, runs) if twice.any() else None
     return Repeated(mean, noise, runs, _summary(scores, there, twice, mean, noise))
-
-
-def pass_at(k: int, right: int, runs: int) -> float | None:
-    """Unbiased pass@k, 1 − C(runs − right, k) / C(runs, k) (Chen et al. 2021); None for k > runs."""
-    if k > runs:
-        return None
-    return 1 - comb(runs - right, k) / comb(runs, k)
 
 
 def _noise(

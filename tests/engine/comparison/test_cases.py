@@ -25,9 +25,9 @@ from service.engine.comparison import (
 from service.engine.comparison.gate import smallest_detectable_drop, verdict
 from service.engine.comparison.intervals import wilson
 from service.engine.comparison.mcnemar import mcnemar
-from service.engine.comparison.ranking import sidak
-from service.engine.comparison.repeats import pass_at, repeated
+from service.engine.comparison.repeats import repeated
 from service.engine.comparison.scores import design_score
+from service.engine.data.attempt_scores import pass_at_k
 
 
 def counts(b, c, n, total=None, rule=None, **more):
@@ -162,11 +162,10 @@ def test_c12_every_repeat_counts():
     assert found.repeats.baseline.runs == 8
 
 
-def test_c13_and_c14_pass_at_k_needs_k_runs():
-    assert pass_at(1, 1, 1) == 1
-    assert pass_at(10, 1, 1) is None
-    assert pass_at(5, 4, 4) is None
-    assert pass_at(2, 1, 4) == pytest.approx(0.5)
+def test_c13_and_c14_pass_at_k_is_over_k_of_the_runs():
+    """That it needs k runs, `tests/engine/data/test_attempt_scores.py` checks."""
+    assert pass_at_k(np.array([1]), np.array([1]), 1) == pytest.approx([1])
+    assert pass_at_k(np.array([4]), np.array([1]), 2) == pytest.approx([0.5])
 
 
 def test_c15_tied_scores_share_the_win():
@@ -186,7 +185,6 @@ def test_c17_and_c18_neighbours_that_cannot_be_separated_are_one_group():
 
 
 def test_c19_the_best_of_a_family_is_corrected():
-    assert sidak(0.009, 23) == pytest.approx(0.19, abs=0.005)
     assert rank(np.eye(23), Design.random(23, 230)).family == 253
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from service.engine.comparison import Design, Gate, GateRule, Setting, compare
 from service.engine.comparison.gate import smallest_detectable_drop
-from service.engine.comparison.intervals import clopper_pearson
 from service.engine.comparison.paired import PairedScores, difference
 from service.engine.comparison.scores import design_score
 from service.engine.comparison.selection_evaluator import build_evaluator
@@ -37,7 +37,7 @@ def sample():
 
 def upper_limit(count, draws):
     """Upper 95 % limit of an observed rate, one-sided."""
-    return clopper_pearson(count, draws, 0.9)[1]
+    return stats.binomtest(count, draws).proportion_ci(0.9).high
 
 
 def equal_pairs(scores):

@@ -10,7 +10,6 @@ from service.engine.comparison.ranking import (
     adjusted_means,
     pairwise_critical,
     rank,
-    sidak,
     simultaneous_confidence,
 )
 from service.engine.comparison.sampling_design import Design
@@ -151,6 +150,5 @@ def test_equal_models_are_hardly_ever_separated():
     assert np.mean(wrong) < 0.05 + 0.025
 
 
-def test_sidak():
-    assert sidak(0.009, 23) == pytest.approx(0.1877, abs=1e-4)
+def test_each_confidence_of_a_family():
     assert simultaneous_confidence(0.95, 23) ** 23 == pytest.approx(0.95)

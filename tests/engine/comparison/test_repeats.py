@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from service.engine.comparison.repeats import pass_at, repeated
+from service.engine.comparison.repeats import repeated
 
 
 def test_means_and_noise_by_hand():
@@ -32,11 +32,3 @@ def test_the_noise_of_a_run_is_the_spread_of_run_scores():
     runs = (rng.random((200, 400)) < chance[:, None]).astype(float)
     found = repeated(runs)
     assert found.summary.run_deviation == pytest.approx(runs.mean(axis=0).std(ddof=1), rel=0.1)
-
-
-@pytest.mark.parametrize(
-    ("k", "right", "runs", "expected"),
-    [(1, 3, 10, 0.3), (2, 3, 10, 1 - 21 / 45), (10, 0, 10, 0), (3, 10, 10, 1)],
-)
-def test_pass_at_k(k, right, runs, expected):
-    assert pass_at(k, right, runs) == pytest.approx(expected)
