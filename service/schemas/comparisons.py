@@ -164,6 +164,30 @@ class Threshold(RequestModel):
         return bad
 
 
+class AttemptsBudget(RequestModel):
+    """Runs that can be paid for, to be spent on examples and on attempts at each."""
+
+    runs: Annotated[Count, Field(ge=2, le=100_000_000, description="Of each model: examples times attempts.")]
+    between_variance: Annotated[
+        float | None,
+        Field(
+            ge=0,
+            le=1,
+            description="Between examples, of the difference of two models' chances to pass; from the "
+            "matrix's attempts when left out.",
+        ),
+    ] = None
+    within_variance: Annotated[
+        float | None,
+        Field(
+            ge=0,
+            le=2,
+            description="Of the difference of one attempt of each model on one example, around its "
+            "expectation: 2 p (1 − p) on average; from the matrix's attempts when left out.",
+        ),
+    ] = None
+
+
 class PowerRequest(RequestModel):
     """How many examples it takes, before anything is run."""
 
@@ -201,6 +225,13 @@ class PowerRequest(RequestModel):
         list[Annotated[Count, Field(le=1_000_000)]] | None,
         Field(
             min_length=1, max_length=50, description="By default 10 to 1000, as far as the benchmark goes."
+        ),
+    ] = None
+    budget: Annotated[
+        AttemptsBudget | None,
+        Field(
+            description="How many examples and how many attempts at each to run; needs the number of "
+            "examples of the benchmark, and both variances or a matrix with repeated attempts."
         ),
     ] = None
     threshold: Annotated[

@@ -476,6 +476,38 @@ class HistoryView(ResponseModel):
     false_fail_wanted: float = Field(description="Probability of a false failure that `suggested` aims at.")
 
 
+class SpendingView(ResponseModel):
+    """One way to spend a budget of runs."""
+
+    examples: int = Field(description="Examples to run.")
+    attempts: int = Field(description="Attempts at each.")
+    standard_error: float = Field(description="Of the difference of two models' scores.")
+    detectable: float = Field(description="The difference that orders two models with `probability`.")
+
+
+class AttemptsBudgetView(ResponseModel):
+    """Examples and attempts under one budget, for the difference of two models on the full benchmark."""
+
+    runs: int = Field(description="Of each model, as asked.")
+    between_variance: float = Field(
+        description="Between examples, of the difference of two models' chances to pass; paid by a subset."
+    )
+    within_variance: float = Field(
+        description="Of the difference of one attempt each, around it: what repeats shrink."
+    )
+    pairs: int = Field(description="Pairs of models these are the medians of; 0 where they were given.")
+    best: SpendingView = Field(description="The least standard error.")
+    others: list[SpendingView] = Field(description="More attempts at fewer examples, for as many runs.")
+    repeats_wasted: bool = Field(
+        description="Whether a second attempt is a worse use of the budget than further examples."
+    )
+    false_alarm: Fraction = Field(
+        description="Probability that one attempt each at the examples of `best` shows a drop of more than "
+        "`margin` between two runs of one model."
+    )
+    statement: str = Field(description="The same as a sentence.")
+
+
 class PowerView(ResponseModel):
     """How many random examples it takes, and what each size can tell."""
 
@@ -515,6 +547,7 @@ class PowerView(ResponseModel):
         description="What earlier runs say of the threshold; null when the request gave no `runs`."
     )
     pull_request_check: PlannedGateView | None = Field(description="Where `purpose` asks for it.")
+    budget: AttemptsBudgetView | None = Field(None, description="Where the request has a `budget`.")
     scoring: ScoringView | None = Field(
         None, description="Null where scores are those of the matrix: means of the attempts with a score."
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from sqlalchemy import Connection, Engine
@@ -21,6 +21,12 @@ from service.engine.comparison import (
     power,
     suggest_threshold,
     threshold_rates,
+)
+from service.engine.comparison.attempts_budget import (
+    AttemptVariance,
+    BudgetPlan,
+    attempt_variance,
+    plan_budget,
 )
 from service.engine.comparison.planned_gate import PlannedGate, planned_gate
 from service.engine.comparison.power import NearMargin
@@ -66,6 +72,15 @@ class ThresholdGate:
 
 
 @dataclass(frozen=True, slots=True)
+class AttemptsBudget:
+    """Runs of each model to spend, and variances where they are given."""
+
+    runs: int
+    between_variance: float | None = None
+    within_variance: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class PowerQuestion:
     """What is asked.
 
@@ -83,6 +98,7 @@ class PowerQuestion:
     benchmark : int, optional
         Examples of the full benchmark.
     sizes : sequence of int, optional
+    budget : AttemptsBudget, optional
     threshold : ThresholdGate, optional
     """
 
@@ -94,6 +110,7 @@ class PowerQuestion:
     benchmark: int | None = None
     sizes: Sequence[int] | None = None
     threshold: ThresholdGate | None = None
+    budget: AttemptsBudget | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +142,7 @@ class PowerReport:
     threshold: ThresholdReport | None
     check: tuple[PlannedGate, GateRule] | None
     scoring: Denominators | None = None
+    budget: BudgetPlan | None = None
 
 
 def examples_needed(engine: Engine, question: PowerQuestion) -> PowerReport:
@@ -142,6 +160,7 @@ def examples_needed(engine: Engine, question: PowerQuestion) -> PowerReport:
     among = question.among
     with engine.begin() as conn:
         matrix, scored = _load(conn, among) if isinstance(among, MatrixModels) else (None, None)
+        variance = None if question.budget is None else _variance(conn, question.budget, among)
         measured = None if question.job_id is None else _measured(conn, question.job_id, question.difference)
     group = None if matrix is None else group_disagreement(matrix.scores)
     disagreement = _disagreement(question.difference, among if isinstance(among, float) else None, group)
@@ -156,7 +175,30 @@ def examples_needed(engine: Engine, question: PowerQuestion) -> PowerReport:
         threshold=None if question.threshold is None else _threshold(question.threshold),
         check=_check(question, disagreement, sizes, total, matrix),
         scoring=scored,
+        budget=None if variance is None else _budget(question, variance, total),
     )
+
+
+def _variance(conn: Connection, budget: AttemptsBudget, among: MatrixModels | float) -> AttemptVariance:
+    """As given, or of the median pair of the models asked about."""
+    given = budget.between_variance, budget.within_variance
+    if given[0] is not None and given[1] is not None:
+        return AttemptVariance(given[0], given[1])
+    if not isinstance(among, MatrixModels):
+        message = "Without a matrix, give both between_variance and within_variance."
+        raise _refuse("/budget", "variance_unknown", message)
+    record = matrices.get(conn, among.matrix_id, among.revision)
+    with scoring.refusing():
+        attempts = matrices.attempts(conn, record, among.names)
+        found = attempt_variance(attempts, among.scoring.errors or "missing", within=given[1])
+    return found if given[0] is None else replace(found, between=given[0])
+
+
+def _budget(question: PowerQuestion, variance: AttemptVariance, total: int | None) -> BudgetPlan:
+    if total is None or question.budget is None:
+        raise _refuse("/benchmark", "unknown_size", "Give the number of examples of the benchmark.")
+    rule = question.rule
+    return plan_budget(question.budget.runs, total, variance, probability=rule.power, margin=rule.margin)
 
 
 def _check(

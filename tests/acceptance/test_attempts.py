@@ -156,6 +156,29 @@ def test_a_selection_for_a_score_takes_attempts_of_new_models(
     assert client.post("/compare", json=other).status_code == 200
 
 
+def test_a_budget_of_runs_is_spent_on_examples_first(
+    client: httpx.Client, matrix: dict[str, Any], attempts: Cells
+) -> None:
+    body = {"matrix_id": matrix["id"], "difference": 0.05, "errors": "zero"}
+
+    few = client.post("/power", json=body | {"budget": {"runs": 60}}).json()["budget"]
+    many = client.post("/power", json=body | {"budget": {"runs": 240}}).json()["budget"]
+    given = {"runs": 240, "between_variance": 0.1, "within_variance": 0.3}
+    stated = client.post(
+        "/power", json={"difference": 0.05, "disagreement": 0.2, "benchmark": 80, "budget": given}
+    )
+    unknown = client.post("/power", json={"difference": 0.05, "disagreement": 0.2, "budget": {"runs": 60}})
+
+    assert (few["best"]["examples"], few["best"]["attempts"], few["repeats_wasted"]) == (60, 1, True)
+    assert (many["best"]["examples"], many["best"]["attempts"]) == (TASKS, 3)
+    within = np.nan_to_num(attempts).var(axis=2, ddof=1).mean(axis=1)
+    pairs = [a + b for a, b in combinations(within, 2)]
+    assert many["within_variance"] == pytest.approx(np.median(pairs))
+    error = stated.json()["budget"]["best"]["standard_error"]
+    assert error == pytest.approx((0.3 / 240) ** 0.5)
+    assert unknown.status_code == 422
+
+
 def test_power_of_a_score_from_attempts(client: httpx.Client, matrix: dict[str, Any]) -> None:
     body = {"matrix_id": matrix["id"], "difference": 0.05, "score": "pass^2", "errors": "zero"}
 

@@ -10,6 +10,7 @@ from fastapi import APIRouter, Body
 from service.api.context import ContextDep
 from service.api.route_classes import QuestionRoute
 from service.engine.comparison import GateRule
+from service.engine.comparison.attempts_budget import BudgetPlan
 from service.engine.comparison.planned_gate import PlannedGate
 from service.engine.data.scored_matrix import Scoring
 from service.schemas.comparisons import PowerRequest
@@ -17,6 +18,7 @@ from service.schemas.gates import PlannedGateView, PlannedSizeView
 from service.schemas.problems import refusals
 from service.schemas.selections import ScoringView
 from service.schemas.verdicts import (
+    AttemptsBudgetView,
     GroupView,
     HistoryView,
     MeasuredSizeView,
@@ -24,9 +26,11 @@ from service.schemas.verdicts import (
     NearMarginView,
     PowerView,
     SizePowerView,
+    SpendingView,
     ThresholdView,
 )
 from service.usecases.power import (
+    AttemptsBudget,
     MatrixModels,
     MeasuredMethod,
     PowerQuestion,
@@ -65,6 +69,7 @@ def _question(ask: PowerRequest) -> PowerQuestion:
         benchmark=ask.benchmark,
         sizes=ask.sizes,
         threshold=None if gate is None else ThresholdGate(**gate.model_dump()),
+        budget=None if ask.budget is None else AttemptsBudget(**ask.budget.model_dump()),
     )
 
 
@@ -90,7 +95,22 @@ def _view(found: PowerReport) -> PowerView:
         if gate is None or gate.history is None
         else HistoryView.model_validate(asdict(gate.history)),
         pull_request_check=None if found.check is None else _check_view(*found.check),
+        budget=None if found.budget is None else _budget_view(found.budget),
         scoring=None if found.scoring is None else ScoringView(**asdict(found.scoring)),
+    )
+
+
+def _budget_view(plan: BudgetPlan) -> AttemptsBudgetView:
+    return AttemptsBudgetView(
+        runs=plan.runs,
+        between_variance=plan.variance.between,
+        within_variance=plan.variance.within,
+        pairs=plan.variance.pairs,
+        best=SpendingView(**asdict(plan.best)),
+        others=[SpendingView(**asdict(other)) for other in plan.others],
+        repeats_wasted=plan.repeats_wasted,
+        false_alarm=plan.false_alarm,
+        statement=plan.statement,
     )
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from service.engine.data.attempt_scores import ErrorPolicy
+from service.engine.data.attempt_scores import ErrorPolicy, counting
 from service.engine.data.attempts import FAILED, REFUSED, SCORED, WITHOUT_SCORE, ModelAttempts
 
 LEAST_GAP = 0.02
@@ -44,9 +44,8 @@ class ModelErrors:
 
 def model_errors(model: str, attempts: ModelAttempts, errors: ErrorPolicy) -> ModelErrors:
     """Count the attempts of one model on the examples compared."""
-    counting = (SCORED, FAILED, REFUSED, *(WITHOUT_SCORE if errors == "zero" else ()))
     made = attempts.number((SCORED, FAILED, REFUSED, *WITHOUT_SCORE))
-    counted = attempts.number(counting)
+    counted = attempts.number(counting(errors))
     some = counted[counted > 0]
     return ModelErrors(
         model=model,

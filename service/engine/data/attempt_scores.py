@@ -152,6 +152,11 @@ def score_attempts(
     )
 
 
+def counting(errors: ErrorPolicy) -> tuple[int, ...]:
+    """The outcomes that count in a score."""
+    return (SCORED, FAILED, REFUSED, *(WITHOUT_SCORE if errors == "zero" else ()))
+
+
 def errors_by_model(errors: dict[str, int]) -> str:
     """A phrase with the number of attempts without a score of each model, most first."""
     worst = sorted(errors.items(), key=lambda pair: (-pair[1], pair[0]))
@@ -189,8 +194,7 @@ class _Counted:
 
 
 def _counted(attempts: ModelAttempts, errors: ErrorPolicy) -> _Counted:
-    outcomes = (SCORED, FAILED, REFUSED, *(WITHOUT_SCORE if errors == "zero" else ()))
-    counts = np.isin(attempts.outcomes, outcomes)
+    counts = np.isin(attempts.outcomes, counting(errors))
     at = attempts.examples[counts]
     n = np.bincount(at, minlength=len(attempts.counts)).astype(np.int64)
     return _Counted(at, attempts.values[counts].astype(np.float64), n)
