@@ -92,9 +92,9 @@ class SessionCreate(RequestModel):
         ),
     ] = "random"
     errors: Annotated[
-        Literal["wrong", "missing"],
+        Literal["zero", "missing"],
         Field(description="What an `error` of the evaluated system counts as: 0, or no score."),
-    ] = "wrong"
+    ] = "zero"
     seed: Seed = 0
     clusters: Annotated[
         dict[str, Name] | None,
@@ -189,7 +189,7 @@ class SessionSummary(ResponseModel):
     batch: int = Field(description="Examples handed out at a time.")
     looks_at: Literal["planned", "any"] = Field(description="When the answers are looked at.")
     mode: Literal["random", "designed"] = Field(description="In which order examples are asked.")
-    errors: Literal["wrong", "missing"] = Field(description="What an error counts as.")
+    errors: Literal["zero", "missing"] = Field(description="What an error counts as.")
     seed: int = Field(description="Of the order.")
     handed_out: int = Field(description="Examples given to callers so far.")
     answered: int = Field(description="Examples answered, with or without a score.")

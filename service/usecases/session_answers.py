@@ -43,14 +43,14 @@ def by_place(
     if early:
         message = f"{len(early):,} examples were not handed out ({named(early)}); see `outstanding`."
         raise refuse("/answers", "not_handed_out", message)
-    wrong = record.settings["errors"] == "wrong"
-    return {places[benchmark.place[name]]: _score(value, wrong) for name, value in answers.items()}
+    zero = record.settings["errors"] == "zero"
+    return {places[benchmark.place[name]]: _score(value, zero) for name, value in answers.items()}
 
 
-def _score(value: Given, errors_are_wrong: bool) -> float:
+def _score(value: Given, errors_are_zero: bool) -> float:
     """NaN where there is none."""
     if isinstance(value, AnswerError):
-        return 0.0 if errors_are_wrong else float("nan")
+        return 0.0 if errors_are_zero else float("nan")
     if value is None:
         return float("nan")
     if isinstance(value, Sequence):

@@ -62,7 +62,7 @@ class SessionRequest:
         Half the interval's width at which a score is known; None for a comparison.
     budget : int, optional
         The whole benchmark for None.
-    errors : "wrong" or "missing"
+    errors : "zero" or "missing"
         What an error of the evaluated system counts as.
     clusters : mapping of str to str, optional
         Of every example.
@@ -81,7 +81,7 @@ class SessionRequest:
     looks: Looks
     mode: Mode
     seed: int
-    errors: Literal["wrong", "missing"]
+    errors: Literal["zero", "missing"]
     clusters: Mapping[str, str] | None
 
 

@@ -201,7 +201,7 @@ def test_a_designed_order_is_not_too_long(api: httpx.Client) -> None:
 
 def test_errors_count_as_declared(api: httpx.Client, matrix: str) -> None:
     failed = {"error": "refused to answer"}
-    for policy, scored in (("wrong", 50), ("missing", 25)):
+    for policy, scored in (("zero", 50), ("missing", 25)):
         session = start(api, matrix, budget=100, errors=policy, batch=50)
         out = session["next_batch"]
         answers = {example: failed if at % 2 else [1, 0, None] for at, example in enumerate(out)}
