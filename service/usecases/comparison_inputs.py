@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from service.usecases.evaluator_cache import EvaluatorCache
 Scores = NDArray[np.float64]
 Answer = float | Sequence[float | None] | None
 SHOWN = 5
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -188,12 +189,20 @@ def _of_selection(
         design=standing.design,
         prior=standing.prior,
         evidence=standing.evidence,
-        full={name: row for name, row in wholes.items() if name not in kept and not np.isnan(row).any()},
+        full=_complete(_without(wholes, kept)),
         subtasks=standing.subtasks,
         drift=drift_since(conn, evaluators, selection),
         scoring=own,
-        errors={name: found for name, found in errors.items() if name not in kept},
+        errors=_without(errors, kept),
     )
+
+
+def _without(rows: Mapping[str, Found], names: Container[str]) -> dict[str, Found]:
+    return {name: found for name, found in rows.items() if name not in names}
+
+
+def _complete(rows: Mapping[str, Scores]) -> dict[str, Scores]:
+    return {name: row for name, row in rows.items() if not np.isnan(row).any()}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
