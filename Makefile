@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 FROM := $(if $(wildcard wheels),--no-index --find-links wheels)
 
-.PHONY: docs demo serve test coverage bench chaos paper methods openapi client examples golden roundtrip tools lock wheels package release setup clean
+.PHONY: docs demo serve test coverage bench chaos paper methods openapi client notebook examples golden roundtrip tools lock wheels package release setup clean
 
 demo: $(VENV)/.runtime
 	@$(BIN)/tastetest demo
@@ -46,6 +46,10 @@ docs: $(VENV)/.docs
 
 methods: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.frontier --write
+
+# The notebook of the documentation with the outputs of a run as things are now.
+notebook: $(VENV)/.dev
+	$(BIN)/python -m tools.docs.notebook
 
 # Answers of the service as it is now, for the OpenAPI document; then make openapi.
 examples: $(VENV)/.dev

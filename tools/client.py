@@ -34,6 +34,7 @@ OF_REQUESTS = {
         "CompareRequest",
         {"matrix_id", "selection_id", "baseline", "candidate", "candidates"},
     ),
+    "SessionOptions": ("SessionCreate", {"matrix_id", "question"}),
     "PowerOptions": ("PowerRequest", {"matrix_id"}),
 }
 # Options of a method → an operation, whose query parameters they are.

@@ -172,6 +172,27 @@ def test_the_asynchronous_client_does_the_same(
     assert mdad.job_id in jobs
 
 
+def test_a_session_is_answered_until_it_is_decided(
+    client: Client, matrix: MatrixUploaded, frame: pd.DataFrame
+) -> None:
+    question = {"kind": "compare", "baseline": NEW.replace("597", "400")}
+    session = client.sessions.create(matrix, question, budget=300, seed=1)
+    answered = 0
+    while session.status == "open":
+        answered += len(session.outstanding)
+        session = client.sessions.answer(session, dict.fromkeys(session.outstanding, 0))
+    assert (session.status, session.verdict, session.answered) == ("decided", "fail", answered)
+    assert answered < 300
+    assert client.sessions.get(session.id).verdict == "fail"
+    assert next(client.sessions.list(matrix=matrix)).id == session.id
+    assert "<html" in client.sessions.page(session)
+    other = client.sessions.create(matrix, {"kind": "score", "precision": 0.02})
+    assert client.sessions.stop(other).status != "open"
+    client.sessions.delete(other)
+    with pytest.raises(e.NotFound, match=other.id):
+        client.sessions.get(other)
+
+
 def test_progress_is_shown_on_request(
     client: Client, matrix: MatrixUploaded, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -41,6 +41,10 @@ class Shown:
     def _view(self) -> View:
         raise NotImplementedError
 
+    def __repr__(self) -> str:
+        """The answer alone; all fields are in `model_dump()`."""
+        return f"<{type(self).__name__}: {self._view().answer}>"
+
     def __rich__(self) -> RenderableType:
         """What `rich.print` shows."""
         from rich.console import Group

@@ -91,6 +91,9 @@ def uploaded(data: Any, name: str | None = None) -> tuple[Upload, Callable[[], N
         return _file(Path(data))
     if isinstance(data, bytes):
         return Upload(name or "upload", io.BytesIO(data)), _nothing
+    if getattr(data, "ndim", 0) == 1 and hasattr(data, "to_dict"):
+        # A pandas Series of scores whose index holds the examples; NaN is no score.
+        data = {example: None if score != score else score for example, score in data.to_dict().items()}
     if isinstance(data, Mapping):
         return Upload(name or "answers.csv", io.BytesIO(_answers(data)), "text/csv"), _nothing
     if hasattr(data, "read") and hasattr(data, "seek"):

@@ -11,6 +11,7 @@ from tastetest_client.results import SelectionDetail, SelectionResult
 MatrixLike = str | models.MatrixView | models.MatrixUploaded | models.MatrixRef
 JobLike = str | models.JobView
 SelectionLike = str | models.SelectionView | SelectionResult | SelectionDetail
+SessionLike = str | models.SessionView | models.SessionSummary
 Side = str | Mapping[str, Any] | models.Answers
 
 
@@ -27,6 +28,11 @@ def job_id(job: JobLike) -> str:
 def selection_id(selection: SelectionLike) -> str:
     """The id of a selection."""
     return selection if isinstance(selection, str) else selection.selection_id
+
+
+def session_id(session: SessionLike) -> str:
+    """The id of a session."""
+    return session if isinstance(session, str) else session.id
 
 
 def of_either(where: SelectionLike | MatrixLike) -> dict[str, Any]:

@@ -244,6 +244,41 @@ class CompareOptions(TypedDict):
     """
 
 
+class SessionOptions(TypedDict):
+    revision: NotRequired[int | None]
+    """
+    Of the matrix; the newest when left out.
+    """
+    budget: NotRequired[int | None]
+    """
+    Most examples; the whole benchmark when left out.
+    """
+    batch: NotRequired[int]
+    """
+    Examples handed out at a time.
+    """
+    looks: NotRequired[Literal["planned", "any"]]
+    """
+    `planned`: the answers are looked at after whole batches, from 50 examples on, with the error spread over these looks. `any`: the interval holds whenever looked at, and is wider.
+    """
+    mode: NotRequired[Literal["random", "designed"]]
+    """
+    `random`: a probability sample; intervals hold whatever the candidate is. `designed`: the most telling examples first; fewer answers decide, but intervals are a model's and hold for candidates like the source models.
+    """
+    errors: NotRequired[Literal["wrong", "missing"]]
+    """
+    What an `error` of the evaluated system counts as: 0, or no score.
+    """
+    seed: NotRequired[int]
+    """
+    Seed of all random draws; the same request gives the same result.
+    """
+    clusters: NotRequired[dict[str, str] | None]
+    """
+    Example id → what it belongs to (a shared passage); of every example.
+    """
+
+
 class PowerOptions(TypedDict):
     difference: NotRequired[float]
     """

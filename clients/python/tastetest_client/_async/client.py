@@ -11,6 +11,7 @@ from tastetest_client._async.jobs import AsyncJobs
 from tastetest_client._async.matrices import AsyncMatrices
 from tastetest_client._async.resource import AsyncResource
 from tastetest_client._async.selections import AsyncSelections
+from tastetest_client._async.sessions import AsyncSessions
 from tastetest_client._async.transport import AsyncTransport
 from tastetest_client._ids import MatrixLike, SelectionLike, Side, matrix_id, of_either, side
 from tastetest_client._protocol import Call, Connection
@@ -37,7 +38,7 @@ class AsyncClient(AsyncResource):
 
     Attributes
     ----------
-    matrices, jobs, selections, comparisons
+    matrices, jobs, selections, comparisons, sessions
         The resources.
     """
 
@@ -56,6 +57,7 @@ class AsyncClient(AsyncResource):
         self.jobs = AsyncJobs(self._transport)
         self.selections = AsyncSelections(self._transport)
         self.comparisons = AsyncComparisons(self._transport)
+        self.sessions = AsyncSessions(self._transport)
 
     async def mdad(
         self, matrix: MatrixLike, *, wait_seconds: float | None = None, **options: Unpack[MdadOptions]

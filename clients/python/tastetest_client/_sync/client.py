@@ -13,6 +13,7 @@ from tastetest_client._sync.jobs import Jobs
 from tastetest_client._sync.matrices import Matrices
 from tastetest_client._sync.resource import Resource
 from tastetest_client._sync.selections import Selections
+from tastetest_client._sync.sessions import Sessions
 from tastetest_client._sync.transport import Transport
 from tastetest_client.errors import InvalidData
 from tastetest_client.options import CompareOptions, MdadOptions, PowerOptions, ScoreOptions, SelectOptions
@@ -37,7 +38,7 @@ class Client(Resource):
 
     Attributes
     ----------
-    matrices, jobs, selections, comparisons
+    matrices, jobs, selections, comparisons, sessions
         The resources.
     """
 
@@ -56,6 +57,7 @@ class Client(Resource):
         self.jobs = Jobs(self._transport)
         self.selections = Selections(self._transport)
         self.comparisons = Comparisons(self._transport)
+        self.sessions = Sessions(self._transport)
 
     def mdad(
         self, matrix: MatrixLike, *, wait_seconds: float | None = None, **options: Unpack[MdadOptions]
