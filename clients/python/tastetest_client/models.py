@@ -79,6 +79,25 @@ class AttemptNumbersView(BaseModel):
     """
 
 
+class AttemptsBudget(BaseModel):
+    """
+    Runs that can be paid for, to be spent on examples and on attempts at each.
+    """
+
+    runs: int
+    """
+    Of each model: examples times attempts.
+    """
+    between_variance: float | None = None
+    """
+    Between examples, of the difference of two models' chances to pass; from the matrix's attempts when left out.
+    """
+    within_variance: float | None = None
+    """
+    Of the difference of one attempt of each model on one example, around its expectation: 2 p (1 − p) on average; from the matrix's attempts when left out.
+    """
+
+
 class BestTested(BaseModel):
     """
     The lowest Minimum Detectable Ability Difference (MDAD) of all methods and sizes tested.
@@ -324,6 +343,14 @@ class CompareRequest(BaseModel):
     clusters: dict[str, str] | None = None
     """
     Example id → what it belongs to (a shared passage); of every example compared.
+    """
+    score: str | None = None
+    """
+    The score of an example from its attempts: `mean`, the default; `first`; `pass@k`, the probability that one of k attempts passes; `pass^k`, that all do; `majority@k`, that most do; k is a number, like `pass@5`.
+    """
+    errors: Literal["zero", "missing", "refuse"] | None = None
+    """
+    What an attempt that ended without a score (an error of the harness, a timeout) counts as: `zero`, `missing` (not at all), or `refuse`, which refuses the request with their numbers by model. By default `refuse`; with the score `mean`, `missing`.
     """
     store: bool | None = None
     """
@@ -1092,6 +1119,41 @@ class MethodSpec(BaseModel):
     label: str | None = None
     """
     Names the line of the result.
+    """
+
+
+class ModelAttemptsView(BaseModel):
+    """
+    How the attempts of a model of the matrix ended, on the examples compared.
+    """
+
+    model: str
+    """
+    Name of the model.
+    """
+    cells: int
+    """
+    Examples with an attempt that counts: what its score is a mean over.
+    """
+    attempts: int
+    """
+    Attempts that were made.
+    """
+    errors: int
+    """
+    Of them, those that ended without a score.
+    """
+    share: float
+    """
+    `errors` divided by `attempts`.
+    """
+    least: int
+    """
+    Fewest attempts that count at such an example.
+    """
+    most: int
+    """
+    Most attempts that count at an example.
     """
 
 
@@ -1877,6 +1939,53 @@ class ScoresView(BaseModel):
     """
 
 
+class ScoringView(BaseModel):
+    """
+    What the scores are scores of, where the request says how they follow from attempts.
+    """
+
+    score: str
+    """
+    The score of an example from its attempts.
+    """
+    errors: Literal["zero", "missing", "refuse"]
+    """
+    What attempts that ended without a score count as.
+    """
+    cells: int
+    """
+    Cells with a score.
+    """
+    attempts: int
+    """
+    Attempts that count, over all cells.
+    """
+    least: int
+    """
+    Fewest attempts that count in a cell with a score.
+    """
+    median: float
+    """
+    Half of these cells have more, half fewer.
+    """
+    most: int
+    """
+    Most attempts that count in a cell.
+    """
+    errors_total: int
+    """
+    Attempts that were made and ended without a score.
+    """
+    errors_by_model: dict[str, int]
+    """
+    Of the models that have any.
+    """
+    statement: str
+    """
+    The denominators as a sentence.
+    """
+
+
 class SelectRecommended(BaseModel):
     """
     A request to `/select`, but for the matrix.
@@ -1948,6 +2057,14 @@ class SelectRequest(BaseModel):
     missing: Literal["error", "drop_examples", "drop_models", "zero"] | None = None
     """
     What to do with cells that have no score. `error` refuses the request and says what each of the others would drop: `drop_examples`, `drop_models`, or `zero`, which counts them as wrong.
+    """
+    score: str | None = None
+    """
+    The score of an example from its attempts: `mean`, the default; `first`; `pass@k`, the probability that one of k attempts passes; `pass^k`, that all do; `majority@k`, that most do; k is a number, like `pass@5`.
+    """
+    errors: Literal["zero", "missing", "refuse"] | None = None
+    """
+    What an attempt that ended without a score (an error of the harness, a timeout) counts as: `zero`, `missing` (not at all), or `refuse`, which refuses the request with their numbers by model. By default `refuse`; with the score `mean`, `missing`.
     """
     expect: Literal["like", "better"] | None = None
     """
@@ -2103,6 +2220,10 @@ class SelectionResult(BaseModel):
     """
     The same for answers of 0 and 1, where the method takes confidences.
     """
+    scoring: ScoringView | None = None
+    """
+    Null where scores are those of the matrix: means of the attempts with a score.
+    """
     gate: SelectionGateView | None = None
     """
     What the default gate finds on these examples; null where nothing is unknown, answers are confidences, or fewer than four source models could be set apart.
@@ -2190,6 +2311,10 @@ class SelectionView(BaseModel):
     """
     The same for answers of 0 and 1, where the method takes confidences.
     """
+    scoring: ScoringView | None = None
+    """
+    Null where scores are those of the matrix: means of the attempts with a score.
+    """
     gate: SelectionGateView | None = None
     """
     What the default gate finds on these examples; null where nothing is unknown, answers are confidences, or fewer than four source models could be set apart.
@@ -2252,7 +2377,7 @@ class SessionCreate(BaseModel):
     """
     `random`: a probability sample; intervals hold whatever the candidate is. `designed`: the most telling examples first; fewer answers decide, but intervals are a model's and hold for candidates like the source models.
     """
-    errors: Literal["wrong", "missing"] | None = None
+    errors: Literal["zero", "missing"] | None = None
     """
     What an `error` of the evaluated system counts as: 0, or no score.
     """
@@ -2307,7 +2432,7 @@ class SessionSummary(BaseModel):
     """
     In which order examples are asked.
     """
-    errors: Literal["wrong", "missing"]
+    errors: Literal["zero", "missing"]
     """
     What an error counts as.
     """
@@ -2378,7 +2503,7 @@ class SessionView(BaseModel):
     """
     In which order examples are asked.
     """
-    errors: Literal["wrong", "missing"]
+    errors: Literal["zero", "missing"]
     """
     What an error counts as.
     """
@@ -2545,6 +2670,29 @@ class SizePowerView(BaseModel):
     can_fail: bool
     """
     Whether some answers to this many examples would fail.
+    """
+
+
+class SpendingView(BaseModel):
+    """
+    One way to spend a budget of runs.
+    """
+
+    examples: int
+    """
+    Examples to run.
+    """
+    attempts: int
+    """
+    Attempts at each.
+    """
+    standard_error: float
+    """
+    Of the difference of two models' scores.
+    """
+    detectable: float
+    """
+    The difference that orders two models with `probability`.
     """
 
 
@@ -2874,6 +3022,49 @@ class AgreementView(BaseModel):
     """
 
 
+class AttemptsBudgetView(BaseModel):
+    """
+    Examples and attempts under one budget, for the difference of two models on the full benchmark.
+    """
+
+    runs: int
+    """
+    Of each model, as asked.
+    """
+    between_variance: float
+    """
+    Between examples, of the difference of two models' chances to pass; paid by a subset.
+    """
+    within_variance: float
+    """
+    Of the difference of one attempt each, around it: what repeats shrink.
+    """
+    pairs: int
+    """
+    Pairs of models these are the medians of; 0 where they were given.
+    """
+    best: SpendingView
+    """
+    The least standard error.
+    """
+    others: list[SpendingView]
+    """
+    More attempts at fewer examples, for as many runs.
+    """
+    repeats_wasted: bool
+    """
+    Whether a second attempt is a worse use of the budget than further examples.
+    """
+    false_alarm: float
+    """
+    Probability that one attempt each at the examples of `best` shows a drop of more than `margin` between two runs of one model.
+    """
+    statement: str
+    """
+    The same as a sentence.
+    """
+
+
 class CellPage(BaseModel):
     """
     A page of one model's results, by example.
@@ -2886,6 +3077,25 @@ class CellPage(BaseModel):
     next_cursor: str | None
     """
     Send it back as `cursor` for the next page; null on the last.
+    """
+
+
+class ComparedAttemptsView(BaseModel):
+    """
+    What the scores compared are scores of.
+    """
+
+    score: str
+    """
+    The score of an example from its attempts.
+    """
+    errors: Literal["zero", "missing", "refuse"]
+    """
+    What attempts that ended without a score count as.
+    """
+    models: list[ModelAttemptsView]
+    """
+    Models of the matrix that are compared, by name.
     """
 
 
@@ -3230,6 +3440,14 @@ class MdadRequest(BaseModel):
     """
     What to do with cells that have no score. `error` refuses the request and says what each of the others would drop: `drop_examples`, `drop_models`, or `zero`, which counts them as wrong.
     """
+    score: str | None = None
+    """
+    The score of an example from its attempts: `mean`, the default; `first`; `pass@k`, the probability that one of k attempts passes; `pass^k`, that all do; `majority@k`, that most do; k is a number, like `pass@5`.
+    """
+    errors: Literal["zero", "missing", "refuse"] | None = None
+    """
+    What an attempt that ended without a score (an error of the harness, a timeout) counts as: `zero`, `missing` (not at all), or `refuse`, which refuses the request with their numbers by model. By default `refuse`; with the score `mean`, `missing`.
+    """
     paper_compat: bool | None = None
     """
     Count ties as wrong and take the first crossing, as the paper's tables do.
@@ -3428,6 +3646,14 @@ class PowerRequest(BaseModel):
     """
     What to do with cells that have no score. `error` refuses the request and says what each of the others would drop: `drop_examples`, `drop_models`, or `zero`, which counts them as wrong.
     """
+    score: str | None = None
+    """
+    The score of an example from its attempts: `mean`, the default; `first`; `pass@k`, the probability that one of k attempts passes; `pass^k`, that all do; `majority@k`, that most do; k is a number, like `pass@5`.
+    """
+    errors: Literal["zero", "missing", "refuse"] | None = None
+    """
+    What an attempt that ended without a score (an error of the harness, a timeout) counts as: `zero`, `missing` (not at all), or `refuse`, which refuses the request with their numbers by model. By default `refuse`; with the score `mean`, `missing`.
+    """
     job_id: str | None = None
     """
     An `/mdad` job, to name the best method and size it measured.
@@ -3459,6 +3685,10 @@ class PowerRequest(BaseModel):
     sizes: list[int] | None = None
     """
     By default 10 to 1000, as far as the benchmark goes.
+    """
+    budget: AttemptsBudget | None = None
+    """
+    How many examples and how many attempts at each to run; needs the number of examples of the benchmark, and both variances or a matrix with repeated attempts.
     """
     threshold: Threshold | None = None
     """
@@ -3526,6 +3756,14 @@ class PowerView(BaseModel):
     pull_request_check: PlannedGateView | None
     """
     Where `purpose` asks for it.
+    """
+    budget: AttemptsBudgetView | None = None
+    """
+    Where the request has a `budget`.
+    """
+    scoring: ScoringView | None = None
+    """
+    Null where scores are those of the matrix: means of the attempts with a score.
     """
 
 
@@ -3767,6 +4005,10 @@ class SelectionDetail(BaseModel):
     calibration_of_scores: CalibrationView | None = None
     """
     The same for answers of 0 and 1, where the method takes confidences.
+    """
+    scoring: ScoringView | None = None
+    """
+    Null where scores are those of the matrix: means of the attempts with a score.
     """
     gate: SelectionGateView | None = None
     """
@@ -4244,9 +4486,13 @@ class CompareView(BaseModel):
     """
     Whether the selection still holds; null without one, or where no model joined since.
     """
+    attempts: ComparedAttemptsView | None = None
+    """
+    The denominators; null where each example has one attempt with a score, or no model of the matrix is compared.
+    """
     warnings: list[str]
     """
-    About the answers sent; each comparison has its own.
+    About errors of the runs and the answers sent; each comparison has its own.
     """
 
 
@@ -4294,6 +4540,10 @@ class MdadResult(BaseModel):
     matrix: MatrixRef
     """
     The matrix revision the result was computed from.
+    """
+    scoring: ScoringView | None = None
+    """
+    Null where scores are those of the matrix: means of the attempts with a score.
     """
     subtasks: list[SubtaskReliability] | None = None
     """

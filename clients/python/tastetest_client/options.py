@@ -5,6 +5,25 @@ from __future__ import annotations
 from typing import Any, Literal, NotRequired, TypedDict
 
 
+class AttemptsBudget(TypedDict):
+    """
+    Runs that can be paid for, to be spent on examples and on attempts at each.
+    """
+
+    runs: int
+    """
+    Of each model: examples times attempts.
+    """
+    between_variance: NotRequired[float | None]
+    """
+    Between examples, of the difference of two models' chances to pass; from the matrix's attempts when left out.
+    """
+    within_variance: NotRequired[float | None]
+    """
+    Of the difference of one attempt of each model on one example, around its expectation: 2 p (1 − p) on average; from the matrix's attempts when left out.
+    """
+
+
 class MethodSpec(TypedDict):
     """
     A method with its estimator and options.
@@ -116,6 +135,14 @@ class MdadOptions(TypedDict):
     """
     What to do with cells that have no score. `error` refuses the request and says what each of the others would drop: `drop_examples`, `drop_models`, or `zero`, which counts them as wrong.
     """
+    score: NotRequired[str | None]
+    """
+    The score of an example from its attempts: `mean`, the default; `first`; `pass@k`, the probability that one of k attempts passes; `pass^k`, that all do; `majority@k`, that most do; k is a number, like `pass@5`.
+    """
+    errors: NotRequired[Literal["zero", "missing", "refuse"] | None]
+    """
+    What an attempt that ended without a score (an error of the harness, a timeout) counts as: `zero`, `missing` (not at all), or `refuse`, which refuses the request with their numbers by model. By default `refuse`; with the score `mean`, `missing`.
+    """
     paper_compat: NotRequired[bool]
     """
     Count ties as wrong and take the first crossing, as the paper's tables do.
@@ -179,6 +206,14 @@ class SelectOptions(TypedDict):
     """
     What to do with cells that have no score. `error` refuses the request and says what each of the others would drop: `drop_examples`, `drop_models`, or `zero`, which counts them as wrong.
     """
+    score: NotRequired[str | None]
+    """
+    The score of an example from its attempts: `mean`, the default; `first`; `pass@k`, the probability that one of k attempts passes; `pass^k`, that all do; `majority@k`, that most do; k is a number, like `pass@5`.
+    """
+    errors: NotRequired[Literal["zero", "missing", "refuse"] | None]
+    """
+    What an attempt that ended without a score (an error of the harness, a timeout) counts as: `zero`, `missing` (not at all), or `refuse`, which refuses the request with their numbers by model. By default `refuse`; with the score `mean`, `missing`.
+    """
     expect: NotRequired[Literal["like", "better"] | None]
     """
     What new models are: `like` the source models, or `better` than they are. When left out, `better` where release dates or the order of arrival show that newcomers are better than all before them, or where source models are few; else `like`. The answer says which, and why.
@@ -238,6 +273,14 @@ class CompareOptions(TypedDict):
     """
     Example id → what it belongs to (a shared passage); of every example compared.
     """
+    score: NotRequired[str | None]
+    """
+    The score of an example from its attempts: `mean`, the default; `first`; `pass@k`, the probability that one of k attempts passes; `pass^k`, that all do; `majority@k`, that most do; k is a number, like `pass@5`.
+    """
+    errors: NotRequired[Literal["zero", "missing", "refuse"] | None]
+    """
+    What an attempt that ended without a score (an error of the harness, a timeout) counts as: `zero`, `missing` (not at all), or `refuse`, which refuses the request with their numbers by model. By default `refuse`; with the score `mean`, `missing`.
+    """
     store: NotRequired[bool]
     """
     Whether to keep the answer, with a page of its own; until `keep_jobs_days` pass.
@@ -265,7 +308,7 @@ class SessionOptions(TypedDict):
     """
     `random`: a probability sample; intervals hold whatever the candidate is. `designed`: the most telling examples first; fewer answers decide, but intervals are a model's and hold for candidates like the source models.
     """
-    errors: NotRequired[Literal["wrong", "missing"]]
+    errors: NotRequired[Literal["zero", "missing"]]
     """
     What an `error` of the evaluated system counts as: 0, or no score.
     """
@@ -300,6 +343,14 @@ class PowerOptions(TypedDict):
     """
     What to do with cells that have no score. `error` refuses the request and says what each of the others would drop: `drop_examples`, `drop_models`, or `zero`, which counts them as wrong.
     """
+    score: NotRequired[str | None]
+    """
+    The score of an example from its attempts: `mean`, the default; `first`; `pass@k`, the probability that one of k attempts passes; `pass^k`, that all do; `majority@k`, that most do; k is a number, like `pass@5`.
+    """
+    errors: NotRequired[Literal["zero", "missing", "refuse"] | None]
+    """
+    What an attempt that ended without a score (an error of the harness, a timeout) counts as: `zero`, `missing` (not at all), or `refuse`, which refuses the request with their numbers by model. By default `refuse`; with the score `mean`, `missing`.
+    """
     job_id: NotRequired[str | None]
     """
     An `/mdad` job, to name the best method and size it measured.
@@ -331,6 +382,10 @@ class PowerOptions(TypedDict):
     sizes: NotRequired[list[int] | None]
     """
     By default 10 to 1000, as far as the benchmark goes.
+    """
+    budget: NotRequired[AttemptsBudget | None]
+    """
+    How many examples and how many attempts at each to run; needs the number of examples of the benchmark, and both variances or a matrix with repeated attempts.
     """
     threshold: NotRequired[Threshold | None]
     """
