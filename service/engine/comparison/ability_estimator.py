@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from service.engine.prediction.ability_model import AbilityModel
-from service.engine.prediction.ability_predictor import Prediction, predict_scores
+from service.engine.prediction.ability_predictor import Prediction, PredictorCache, predict_scores
 from service.engine.prediction.ability_prior import Expect
 from service.engine.prediction.limits import cannot_say, widened
 from service.engine.prediction.model_assisted import AssistedEstimate, assisted_scores
@@ -33,16 +33,20 @@ class AbilityEstimator:
     inclusion : ndarray of float64, shape (n,), optional
         Probability of each example to be in the subset, where part of it is a sample; then
         estimates are model-assisted and hold whatever the model under test is.
+    cache : PredictorCache
+        What earlier predictions prepared.
     """
 
     model: AbilityModel
     chosen: NDArray[np.integer]
     expect: Expect = "like"
     inclusion: Floats | None = None
+    cache: PredictorCache = field(init=False, repr=False, default_factory=PredictorCache)
 
     def predict(self, answers: Floats) -> Prediction:
         """Predictions from answers, shape (T, n), NaN where missing."""
-        return widened(self.model, predict_scores(self.model, self.chosen, answers, self.expect), answers)
+        found = predict_scores(self.model, self.chosen, answers, self.expect, self.cache)
+        return widened(self.model, found, answers)
 
     def assisted(self, answers: Floats) -> AssistedEstimate | None:
         """Model-assisted estimates where part of the subset is a sample; complete answers, shape (T, n)."""

@@ -17,14 +17,14 @@ from numpy.typing import NDArray
 from scipy import special
 
 from service.engine.comparison.ability_estimator import AbilityEstimator
-from service.engine.comparison.full_scores import EstimatorUsed, FullScores
+from service.engine.comparison.full_scores import EstimatorUsed, Evidence
 from service.engine.comparison.gate import GateRule
 from service.engine.comparison.intervals import critical
 from service.engine.comparison.operating_characteristics import GateRates, normal_rates
 from service.engine.comparison.selection_estimates import Selected, evidence_of_scores
 from service.engine.data.contracts import Source, Subset
 from service.engine.data.matrix import Scores
-from service.engine.prediction.ability_model import AbilityModel, fit_ability_model
+from service.engine.prediction.ability_model import fit_ability_model
 from service.engine.prediction.ability_prior import Expect
 from service.engine.selection.random_sampling import RandomSampling
 
@@ -159,12 +159,12 @@ def _measured(
     pairs = 0
     for candidates, rows in _folds(source.n_models, rng):
         part = _part(source, rows)
-        model, pick = fit_ability_model(part), choice.fit(part, rng)
+        chosen = _Chosen(choice, part, rng)
         for candidate, baseline in _pairs(source.scores, candidates, rows, drop):
             pairs += 1
-            pick = choice.fit(part, rng) if choice.drawn else pick
             for size in within:
-                full = _estimate(choice, model, part, pick(size), np.stack((baseline, candidate)))
+                columns, by = chosen.examples(size, pairs)
+                full = by.scores(np.stack((baseline, candidate))[:, columns], baseline)
                 used = full.used
                 found[size].append(float(full.of_differences[0, 1]) * size / (1 - size / total))
     return {size: (variance, pairs) for size, variance in _means(found).items()}, used
@@ -182,14 +182,26 @@ def _part(source: Source, rows: Rows) -> Source:
     return replace(source, scores=source.scores[rows], confidences=kept)
 
 
-def _estimate(
-    choice: Choice, model: AbilityModel, part: Source, subset: Subset, both: NDArray[np.float64]
-) -> FullScores:
-    """Full scores of a baseline, known in full, and a candidate from their answers on the chosen examples."""
-    ability = AbilityEstimator(model, subset.indices, choice.expect, subset.inclusion)
-    selected = Selected(choice.method, choice.options, subset.indices, subset.weights, part.strata)
-    by = evidence_of_scores(selected, ability, part)
-    return by.scores(both[:, subset.indices], both[0])
+class _Chosen:
+    """Examples chosen from some source models, and what full scores are estimated from on them."""
+
+    def __init__(self, choice: Choice, part: Source, rng: np.random.Generator) -> None:
+        self._choice, self._part, self._rng = choice, part, rng
+        self._model, self._pick = fit_ability_model(part), choice.fit(part, rng)
+        self._pair = 0
+        self._kept: dict[int, tuple[Rows, Evidence]] = {}
+
+    def examples(self, size: int, pair: int) -> tuple[Rows, Evidence]:
+        """So many examples for a pair of models: drawn anew for each pair, or the same for all."""
+        if self._choice.drawn and pair != self._pair:
+            self._pair, self._pick, self._kept = pair, self._choice.fit(self._part, self._rng), {}
+        if size not in self._kept:
+            subset = self._pick(size)
+            choice, part = self._choice, self._part
+            ability = AbilityEstimator(self._model, subset.indices, choice.expect, subset.inclusion)
+            selected = Selected(choice.method, choice.options, subset.indices, subset.weights, part.strata)
+            self._kept[size] = subset.indices, evidence_of_scores(selected, ability, part)
+        return self._kept[size]
 
 
 def _folds(models: int, rng: np.random.Generator) -> Iterator[tuple[Rows, Rows]]:

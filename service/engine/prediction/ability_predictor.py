@@ -15,7 +15,11 @@ held back by it.
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass, fields
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -210,8 +214,39 @@ def _finer(grid: Floats) -> tuple[Floats, Floats]:
     return mix @ grid, mix
 
 
+MOST_KEPT = 4
+"""Predictors of one subset that are kept."""
+
+
+class PredictorCache:
+    """Predictors of one model and subset, by which examples were answered; safe in several threads."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[bytes, AbilityPredictor] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, pattern: NDArray[np.bool_], make: Callable[[], AbilityPredictor]) -> AbilityPredictor:
+        """The one kept for these answers, else a new one."""
+        key = pattern.tobytes()
+        with self._lock:
+            found = self._kept.pop(key, None)
+            if found is not None:
+                self._kept[key] = found
+                return found
+        made = make()
+        with self._lock:
+            self._kept[key] = made
+            while len(self._kept) > MOST_KEPT:
+                self._kept.popitem(last=False)
+        return made
+
+
 def predict_scores(
-    model: AbilityModel, indices: NDArray[np.integer], answers: Floats, expect: Expect = "like"
+    model: AbilityModel,
+    indices: NDArray[np.integer],
+    answers: Floats,
+    expect: Expect = "like",
+    cache: PredictorCache | None = None,
 ) -> Prediction:
     """Full scores from answers, some of them possibly missing.
 
@@ -224,14 +259,18 @@ def predict_scores(
         In [0, 1]; NaN where missing. Each model has at least one answer. What is missing is
         taken for not asked: it says nothing of the answer.
     expect : {"like", "better"}
+    cache : PredictorCache, optional
+        Of earlier calls with the same model, examples and expectation.
     """
+    cache = PredictorCache() if cache is None else cache
     there = ~np.isnan(answers)
     patterns, member = np.unique(there, axis=0, return_inverse=True)
     found = {f.name: np.zeros(len(answers)) for f in fields(Prediction)}
     found["coefficients"] = np.zeros(answers.shape)
     for number, pattern in enumerate(patterns):
         rows = np.flatnonzero(member.ravel() == number)
-        part = AbilityPredictor(model, indices[pattern], expect).predict(answers[np.ix_(rows, pattern)])
+        by = cache.get(pattern, partial(AbilityPredictor, model, indices[pattern], expect))
+        part = by.predict(answers[np.ix_(rows, pattern)])
         for name, values in found.items():
             if name == "coefficients":
                 values[np.ix_(rows, pattern)] = part.coefficients
