@@ -29,7 +29,8 @@ from service.engine.comparison.power import (
 )
 from service.engine.comparison.ranking import Ranking, rank
 from service.engine.comparison.sampling_design import Design, Truth, stratified_design
-from service.engine.comparison.scores import Basis, Estimator, KnownScores, Score, estimate_scores
+from service.engine.comparison.score_basis import Basis, Estimator, KnownScores
+from service.engine.comparison.scores import Score, estimate_scores
 from service.engine.comparison.selection_estimates import Selected, basis, evidence
 from service.engine.comparison.subtask_differences import Subtasks
 from service.engine.comparison.thresholds import history, suggest_threshold, threshold_rates

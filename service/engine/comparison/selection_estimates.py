@@ -13,7 +13,7 @@ from service.engine.comparison.ability_estimator import AbilityEstimator
 from service.engine.comparison.calibration import LEAST_MODELS, Calibration, MeasuredOn, calibrate
 from service.engine.comparison.full_scores import DesignedEvidence, Evidence, SampledEvidence
 from service.engine.comparison.sampling_design import Design, stratified_design
-from service.engine.comparison.scores import Basis, Estimator, KnownScores
+from service.engine.comparison.score_basis import Basis, Estimator, KnownScores
 from service.engine.data.contracts import Source
 from service.engine.selection.registry import METHODS
 

@@ -15,7 +15,7 @@ from service.engine.comparison.drift import Drift, drift
 from service.engine.comparison.full_scores import Evidence, SampledEvidence
 from service.engine.comparison.order_probability import JEFFREYS, prior_from_pairs
 from service.engine.comparison.sampling_design import Design
-from service.engine.comparison.scores import AssistedSample, Basis, KnownScores
+from service.engine.comparison.score_basis import AssistedSample, Basis, KnownScores
 from service.engine.comparison.selection_estimates import Selected, basis, evidence
 from service.engine.comparison.subtask_differences import Subtasks
 from service.engine.data.contracts import Source

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from service.engine.comparison.calibration import calibrate, cross_validate
-from service.engine.comparison.scores import Estimator
+from service.engine.comparison.score_basis import Estimator
 from service.engine.data.contracts import Source
 from service.engine.selection.registry import create
 from tests.engine.made import answers

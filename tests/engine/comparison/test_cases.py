@@ -26,7 +26,7 @@ from service.engine.comparison.gate import smallest_detectable_drop, verdict
 from service.engine.comparison.intervals import wilson
 from service.engine.comparison.mcnemar import mcnemar
 from service.engine.comparison.repeats import repeated
-from service.engine.comparison.scores import design_score
+from service.engine.comparison.score_estimates import design_score
 from service.engine.data.attempt_scores import pass_at_k
 
 

@@ -14,7 +14,7 @@ from scipy import stats
 from service.engine.comparison import Design, Gate, GateRule, Setting, compare
 from service.engine.comparison.gate import smallest_detectable_drop
 from service.engine.comparison.paired import PairedScores, difference
-from service.engine.comparison.scores import design_score
+from service.engine.comparison.score_estimates import design_score
 from service.engine.comparison.selection_evaluator import build_evaluator
 from service.engine.data.matrix import Matrix
 from service.engine.data.outline import Outline

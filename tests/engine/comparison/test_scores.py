@@ -14,7 +14,7 @@ from service.engine.comparison import (
     estimate_scores,
 )
 from service.engine.comparison.intervals import finite_size, wilson, wilson_share
-from service.engine.comparison.scores import design_score
+from service.engine.comparison.score_estimates import design_score
 from service.engine.data.contracts import Source
 from service.engine.data.errors import Undefined
 from service.engine.prediction.ability_model import fit_ability_model

@@ -18,7 +18,7 @@ from service.engine.comparison import (
     rank,
 )
 from service.engine.comparison.full_scores import SampledEvidence
-from service.engine.comparison.scores import AssistedSample
+from service.engine.comparison.score_basis import AssistedSample
 from service.engine.data.contracts import Source
 from service.engine.prediction.ability_model import fit_ability_model
 from service.engine.selection.registry import create
