@@ -101,12 +101,11 @@ class Simulated:
         for (e, s), cell, overlap, covered in zip(
             self.curves, cells, self.overlap, self.covered, strict=True
         ):
-            seen = covered[np.isfinite(covered)]
-            cell.coverage = float(seen.mean()) if len(seen) else None
+            cell.coverage = _mean_of_known(covered)
             lines[e].cells[self.plan.sizes[s]] = cell
-            known = overlap[np.isfinite(overlap)]
-            if len(known):
-                lines[e].stability[self.plan.sizes[s]] = float(known.mean())
+            stability = _mean_of_known(overlap)
+            if stability is not None:
+                lines[e].stability[self.plan.sizes[s]] = stability
         for line in lines:
             for truth in self.truths:
                 line.set_curve(truth, self.truths[SAME][1])
@@ -194,3 +193,8 @@ def _summary(tau: NDArray[np.float64]) -> dict[str, Any]:
     if len(known) > 1:
         answer = {"mean": known.mean(), "sd": known.std(ddof=1)}
     return answer | ({"undefined_trials": undefined} if undefined else {})
+
+
+def _mean_of_known(values: NDArray[np.floating]) -> float | None:
+    known = values[np.isfinite(values)]
+    return float(known.mean()) if len(known) else None

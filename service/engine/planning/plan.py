@@ -368,14 +368,24 @@ def _refuse_conditions(size: int | None, spec: Spec, outline: Outline) -> None:
     quota = spec.options.get("per_subtask") or 0
     if include > size:
         raise PlanError("/size", f"include names {include} examples, more than the size of {size}.")
-    if spec.options.get("guarantee") and size - include < 2 and size < outline.n_examples:
+    if spec.options.get("guarantee"):
+        _refuse_certain(size, include, outline)
+    if exclude > len(outline.examples) - size and exclude:
+        left = len(outline.examples) - exclude
+        raise PlanError("/size", f"exclude leaves {left} examples, fewer than the size of {size}.")
+    _refuse_quota(size, quota, exclude, outline)
+
+
+def _refuse_certain(size: int, include: int, outline: Outline) -> None:
+    """A choice of some examples has to leave two to chance."""
+    if size - include < 2 and size < outline.n_examples:
         least = include + 2
         raise PlanError(
             "/size", f"A guarantee draws two examples at random or more: ask for {least} at least."
         )
-    if exclude > len(outline.examples) - size and exclude:
-        left = len(outline.examples) - exclude
-        raise PlanError("/size", f"exclude leaves {left} examples, fewer than the size of {size}.")
+
+
+def _refuse_quota(size: int, quota: int, exclude: int, outline: Outline) -> None:
     asked = sum(min(quota, n) for n in outline.subtask_sizes)
     if asked > size and not exclude and outline.n_examples == sum(outline.subtask_sizes):
         message = f"{quota} from each subtask are {asked} examples, more than the size of {size}."

@@ -9,7 +9,7 @@ of them (Bonferroni).
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -72,22 +72,37 @@ def minimal_size(
     contenders: tuple[Key, ...] = ()
     while True:
         k = margin(len(contenders))
-        sizes = {
-            key: size
-            for key, curve in curves.items()
-            if (size := smallest_size(curve, log_target, k, listed=listed)) is not None and size <= most
-        }
+        sizes = _sizes(curves, log_target, k, most, listed=listed)
         if not sizes:
             return None
         size = min(sizes.values())
-        best = min((key for key in sizes if sizes[key] == size), key=lambda key: value_at(curves[key], size))
+        best = _best(curves, [key for key in sizes if sizes[key] == size], size)
         rivals = tuple(key for key in curves if key == best or is_open(curves[key], curves[best], size))
         if len(rivals) <= len(contenders):
             break
         contenders = rivals
+    reaching = _reaching(curves, sizes, size, log_target, k)
+    return MinimalSize(size, reaching, rivals, k)
+
+
+def _sizes(
+    curves: Mapping[Key, WorstCurve], log_target: float, k: float, most: int, *, listed: bool
+) -> dict[Key, int]:
+    """The smallest size of each method that is within the target at one."""
+    found = {key: smallest_size(curve, log_target, k, listed=listed) for key, curve in curves.items()}
+    return {key: size for key, size in found.items() if size is not None and size <= most}
+
+
+def _best(curves: Mapping[Key, WorstCurve], among: Sequence[Key], size: int) -> Key:
+    return min(among, key=lambda key: value_at(curves[key], size))
+
+
+def _reaching(
+    curves: Mapping[Key, WorstCurve], sizes: Mapping[Key, int], size: int, log_target: float, k: float
+) -> tuple[Key, ...]:
+    """The methods within the target at a size, best first."""
     reaching = [key for key in sizes if sizes[key] == size or within(curves[key], size, log_target, k)]
-    reaching.sort(key=lambda key: value_at(curves[key], size))
-    return MinimalSize(size, tuple(reaching), rivals, k)
+    return tuple(sorted(reaching, key=lambda key: value_at(curves[key], size)))
 
 
 def value_at(curve: WorstCurve, size: int) -> float:

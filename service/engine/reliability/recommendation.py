@@ -139,10 +139,15 @@ def _status(evidence: Evidence, found: MinimalSize[LineKey] | None) -> str:
     reached = any(curve.log_mdad().min() < 0 for curve in evidence.candidates.values())
     if not reached or (plan.purpose is None and not _any_reached(evidence)):
         return "not_reached"
-    limited = not plan.auto or plan.max_size is not None
-    new = plan.truth == "new_items"
-    beyond = new and (plan.purpose is None or evidence.target < evidence.resolution)
-    return "target_missed" if limited or beyond else "use_full_benchmark"
+    return "use_full_benchmark" if _full_is_enough(evidence) else "target_missed"
+
+
+def _full_is_enough(evidence: Evidence) -> bool:
+    """Whether all sizes were tried, and the whole benchmark itself reaches the target."""
+    plan = evidence.plan
+    if not plan.auto or plan.max_size is not None:
+        return False
+    return plan.truth != "new_items" or (plan.purpose is not None and evidence.target >= evidence.resolution)
 
 
 def _any_reached(evidence: Evidence) -> bool:
@@ -375,21 +380,26 @@ def _random_enough_from(evidence: Evidence) -> int | None:
     plan, lines = evidence.plan, evidence.lines
     if not np.isfinite(evidence.resolution):
         return None
-    random = next((line for line in lines if is_plain_random(line)), None)
+    random = next(filter(is_plain_random, lines), None)
     if random is None or len(lines) < 2:
         return None
+    others = [line for line in lines if line is not random and line.same_as is None]
     enough = None
     for size in sorted(random.cells, reverse=True):
-        for line in lines:
-            if line is random or line.same_as is not None or size not in line.cells:
-                continue
-            cells = random.cells[size], line.cells[size]
-            truth = next((t for t in (plan.truth, SAME) if all(t in cell.results for cell in cells)), None)
-            gap = None if truth is None else agreement_contrast(*cells, truth).interval
-            if gap is None or gap[1] < 0:
-                return enough
+        if any(_clearly_above(line, random, size, plan) for line in others):
+            return enough
         enough = size
     return enough
+
+
+def _clearly_above(line: Curve, random: Curve, size: int, plan: Plan) -> bool:
+    """Whether a line's agreement at a size is above random's, or it cannot be said that it is not."""
+    if size not in line.cells:
+        return False
+    cells = random.cells[size], line.cells[size]
+    truth = next((t for t in (plan.truth, SAME) if all(t in each.results for each in cells)), None)
+    gap = None if truth is None else agreement_contrast(*cells, truth).interval
+    return gap is None or gap[1] < 0
 
 
 def is_plain_random(line: Curve) -> bool:

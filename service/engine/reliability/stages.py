@@ -148,6 +148,20 @@ def second_stage_plan(matrix: Matrix, plan: Plan, first: Groups, setting: Target
     first : mapping
         Estimates of the first stage.
     """
+    curves = _first_curves(matrix, plan, first)
+    asked = in_setting(plan, setting)
+    if not curves:
+        return replace(asked, sizes=plan.sizes[:1], specs=())
+    left = plan.outline.n_examples - plan.heldout
+    target = target_of(plan, PairSpread.of(matrix))
+    worst = {key: WorstCurve(by_setting) for key, by_setting in curves.items()}
+    found = second_stage(worst, target, left, min(left, plan.max_size or left))
+    labels = {label for label, _ in found.methods}
+    return replace(asked, sizes=found.sizes, specs=tuple(s for s in plan.specs if s.label in labels))
+
+
+def _first_curves(matrix: Matrix, plan: Plan, first: Groups) -> dict[LineKey, dict[str, SizeCurve]]:
+    """What the first stage measured of each line, by setting."""
     lines = {
         key: evaluated(matrix, first_stage_plan(plan, key.heldout, key.setting), estimates, None)
         for key, estimates in first.items()
@@ -162,15 +176,7 @@ def second_stage_plan(matrix: Matrix, plan: Plan, first: Groups, setting: Target
             curve = curve_for(plan, plan.purpose, line, beside.get(key), spread)
             if curve is not None:
                 curves.setdefault(key, {})[name] = curve
-    asked = in_setting(plan, setting)
-    if not curves:
-        return replace(asked, sizes=plan.sizes[:1], specs=())
-    left = plan.outline.n_examples - plan.heldout
-    target = target_of(plan, PairSpread.of(matrix))
-    worst = {key: WorstCurve(by_setting) for key, by_setting in curves.items()}
-    found = second_stage(worst, target, left, min(left, plan.max_size or left))
-    labels = {label for label, _ in found.methods}
-    return replace(asked, sizes=found.sizes, specs=tuple(s for s in plan.specs if s.label in labels))
+    return curves
 
 
 def spread_in(plan: Plan, matrix: Matrix, setting: TargetSetting) -> PairSpread:
