@@ -8,7 +8,7 @@ import sys
 from rich.console import Console
 from rich.table import Table
 
-BENCHMARKS = ("latency", "queue", "scaling", "experiments")
+BENCHMARKS = ("latency", "queue", "scaling", "experiments", "sessions")
 
 
 def main(names: list[str]) -> int:

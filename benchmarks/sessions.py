@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from benchmarks.frontier import Matrix, made, public
+from benchmarks.frontier import DATA, Matrix, made, public
 from benchmarks.gates import apart, split
 from benchmarks.row import Row
 from service.engine.comparison import GateRule
@@ -94,7 +94,9 @@ class Outcome:
 
 
 def rows() -> Iterator[Row]:
-    """Decisions and mean sizes beside the targets; then sessions beside fixed sizes."""
+    """Decisions and mean sizes beside the targets; then sessions beside fixed sizes. None without the data."""
+    if not DATA.is_dir():
+        return
     matrices = {matrix.name: matrix for matrix in public()}
     for name, case, least, most in TARGETS:
         found = run(matrices[name], case)
