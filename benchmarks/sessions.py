@@ -94,7 +94,7 @@ class Outcome:
 
 
 def rows() -> Iterator[Row]:
-    """Decisions and mean sizes beside the targets; then sessions beside fixed sizes. None without the data."""
+    """Decisions and mean sizes beside the targets, sessions beside fixed sizes; none without the data."""
     if not DATA.is_dir():
         return
     matrices = {matrix.name: matrix for matrix in public()}
