@@ -45,7 +45,9 @@ def trimmed(output: str) -> str:
     return "\n".join(line.rstrip() for line in output.strip().splitlines())
 
 
-@pytest.mark.parametrize("name", ["tutorial.md", "choosing-a-size.md", "exports.md", "sessions.md"])
+@pytest.mark.parametrize(
+    "name", ["tutorial.md", "choosing-a-size.md", "exports.md", "sessions.md", "attempts.md"]
+)
 def test_every_command_answers_as_shown(name: str, address: str, tmp_path: Path) -> None:
     """All of a page in one shell, in a folder that looks like a clone."""
     for folder in ("service", "tools"):

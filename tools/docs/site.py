@@ -30,6 +30,7 @@ ORDER: list[tuple[str, list[tuple[str, str]]]] = [
             ("How the API changes", "api-changes.md"),
             ("Run only the chosen", "exports.md"),
             ("Sessions", "sessions.md"),
+            ("Attempts", "attempts.md"),
             ("In CI", "ci/README.md"),
             ("Keys and limits", "access.md"),
             ("Operations", "operations/README.md"),
