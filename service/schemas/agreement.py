@@ -9,35 +9,24 @@ from pydantic import Field
 from service.schemas.base import Fraction, Interval, ResponseModel
 
 Truth = Literal["same_items", "new_items"]
-
 Setting = Literal["like", "better", "worse", "family", "later"]
-
 Purpose = Literal["reproduce_benchmark", "new_questions", "pull_request_check"]
-
 OpenInterval = list[float | None]
-
 Size = Annotated[int, Field(description="Number of examples in the micro-benchmark.")]
-
 Label = Annotated[str, Field(description="Label of the line, as in `methods`.")]
-
 SourceModels = Annotated[
     int | None,
     Field(description="Number of models the method learned from; null when it learns from none."),
 ]
-
 MethodName = Annotated[str, Field(description="The selection method.")]
-
 EstimatorName = Annotated[str, Field(description="How answers on the examples become a full score.")]
-
 AllOptions = Annotated[
     dict[str, Any], Field(description="The method's options, with every default filled in.")
 ]
-
 ScoredBy = Annotated[
     Literal["scores", "confidences"],
     Field(description="What the estimator takes as answers: scores, or probabilities of the right answer."),
 ]
-
 TruthUsed = Annotated[
     Truth,
     Field(
@@ -45,14 +34,12 @@ TruthUsed = Annotated[
         "examples held out from the choice (`new_items`)."
     ),
 ]
-
 Mdad = Annotated[
     Fraction | None,
     Field(
         description="Minimum Detectable Ability Difference (MDAD), a fraction; null where it is not reached."
     ),
 ]
-
 MdadInterval = Annotated[
     OpenInterval | None,
     Field(
@@ -60,7 +47,6 @@ MdadInterval = Annotated[
         "MDAD, with fewer than 10 target models, or by the paper's rule."
     ),
 ]
-
 SeedInterval = Annotated[
     OpenInterval | None,
     Field(
@@ -68,12 +54,10 @@ SeedInterval = Annotated[
         "where `interval` is."
     ),
 ]
-
 Agreement = Annotated[
     Fraction | None,
     Field(description="Share of pairs in their true order; null without a pair that has an order."),
 ]
-
 AgreementInterval = Annotated[
     Interval | None,
     Field(

@@ -15,9 +15,7 @@ from service.engine.comparison.planned_gate import PlannedGate
 from service.engine.data.scored_matrix import Scoring
 from service.schemas.comparisons import PowerRequest
 from service.schemas.gates import PlannedGateView, PlannedSizeView
-from service.schemas.problems import refusals
-from service.schemas.selections import ScoringView
-from service.schemas.verdicts import (
+from service.schemas.power import (
     AttemptsBudgetView,
     GroupView,
     HistoryView,
@@ -29,6 +27,8 @@ from service.schemas.verdicts import (
     SpendingView,
     ThresholdView,
 )
+from service.schemas.problems import refusals
+from service.schemas.selections import ScoringView
 from service.usecases.power import (
     AttemptsBudget,
     MatrixModels,

@@ -15,7 +15,7 @@ from service.api.route_classes import StrictRoute
 from service.api.routes.matrices import Fields
 from service.api.routes.selections import SelectionId
 from service.schemas.problems import refusals
-from service.schemas.verdicts import ScoresView, ScoreView
+from service.schemas.scores import ScoresView, ScoreView
 from service.usecases.score_models import EstimateSettings, ModelScores, ScoredModel, score_kept, score_models
 from service.usecases.upload_matrix import SentFile
 
