@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import httpx
@@ -23,10 +25,15 @@ def steps() -> list[tuple[str, str]]:
 def test_every_block_pasted_in_turn_answers_as_shown(served: Served) -> None:
     """All in one shell, which knows nothing but what the blocks tell it."""
     shown = steps()
-    assert len(shown) >= 3
+    assert len(shown) >= 4
     script = "".join(f"{commands}\necho '{MARK}'\n" for commands, _ in shown)
     script = "set -eo pipefail\n" + script.replace("http://127.0.0.1:8000", served.address)
-    ran = subprocess.run(["bash", "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    paths = f"{ROOT}{os.pathsep}{ROOT / 'clients' / 'python'}"
+    env = os.environ | {"PATH": path, "PYTHONPATH": paths}
+    ran = subprocess.run(
+        ["bash", "-c", script], cwd=ROOT, env=env, capture_output=True, text=True, check=False
+    )
     for (commands, expected), output in zip(shown, ran.stdout.split(MARK), strict=False):
         pattern = ".*".join(re.escape(part) for part in expected.strip().split("…"))
         assert re.fullmatch(pattern, output.strip(), flags=re.DOTALL), f"{commands}\n{output}"
