@@ -29,7 +29,7 @@ these examples only.
    `selection_id` in its result stays valid.
 5. `POST /selections/{selection_id}/scores` estimates new models' full scores from answers on those
    examples; `POST /compare` says whether a candidate is better or worse than a baseline, or that these
-   examples cannot tell.
+   examples cannot tell. `POST /sessions` hands out examples in batches until that is decided.
 
 Scores, accuracies, differences and probabilities are fractions in [0, 1]. Unknown fields and
 parameters are refused. Lists answer `{items, next_cursor}`: send `next_cursor` as `cursor` until it is
