@@ -75,7 +75,9 @@ class SessionCreate(RequestModel):
         int | None,
         Field(ge=10, lt=2**31, description="Most examples; the whole benchmark when left out."),
     ] = None
-    batch: Annotated[int, Field(ge=1, le=10_000, description="Examples handed out at a time.")] = 25
+    batch: Annotated[
+        int, Field(ge=1, le=10_000, description="Examples handed out at a time; at most the budget.")
+    ] = 25
     looks: Annotated[
         Literal["planned", "any"],
         Field(
@@ -103,7 +105,8 @@ class SessionCreate(RequestModel):
 
     @model_validator(mode="after")
     def _batches_fit(self) -> SessionCreate:
-        if self.budget is not None and self.batch > self.budget:
+        given = "batch" in self.model_fields_set
+        if self.budget is not None and given and self.batch > self.budget:
             raise ValueError("A batch is at most the budget.")
         if self.question.kind == "score" and self.mode == "designed" and self.question.baseline is None:
             raise ValueError("A designed order of a score needs the baseline that the candidate is like.")

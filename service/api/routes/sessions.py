@@ -167,7 +167,7 @@ def _request(ask: SessionCreate) -> SessionRequest:
         precision=None if asked.kind == "compare" else asked.precision,
         run_variance=asked.run_variance,
         budget=ask.budget,
-        batch=ask.batch,
+        batch=min(ask.batch, ask.budget or ask.batch),
         looks=ask.looks,
         mode=ask.mode,
         seed=ask.seed,

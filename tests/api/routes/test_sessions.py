@@ -112,6 +112,15 @@ def test_the_same_answers_give_the_same_bytes(api: httpx.Client, matrix: str) ->
     assert ends[0] == ends[1]
 
 
+def test_a_small_budget_is_one_batch(api: httpx.Client, matrix: str) -> None:
+    session = start(api, matrix, budget=12)
+    assert (session["batch"], len(session["outstanding"]), session["next_look"]) == (12, 12, 12)
+    ended = run(api, session, dict.fromkeys(IDS, 0))
+    assert (ended["answered"], len(ended["looks"])) == (12, 1)
+    body = {"matrix_id": matrix, "question": {"kind": "compare", "baseline": "m0"}, "budget": 12, "batch": 13}
+    assert api.post("/sessions", json=body).status_code == 422
+
+
 def test_answers_sent_twice_count_once(api: httpx.Client, matrix: str) -> None:
     session = start(api, matrix, budget=100)
     answers = dict.fromkeys(session["next_batch"], 1)
