@@ -24,7 +24,7 @@ test: $(VENV)/.dev
 coverage: $(VENV)/.dev
 	@mkdir -p build/coverage
 	$(BIN)/coverage erase
-	$(BIN)/coverage run -m pytest $(ARGS)
+	$(BIN)/coverage run -m pytest -n logical --maxprocesses 4 --dist loadfile $(ARGS)
 	$(BIN)/coverage combine -q
 	$(BIN)/coverage html -q
 	$(BIN)/coverage report

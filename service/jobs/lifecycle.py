@@ -244,6 +244,6 @@ def _end_failed(conn: Connection, job: LockedJob, problem: Mapping[str, Any]) ->
 
 
 def _requeue(conn: Connection, job: LockedJob, part: Claim | PartKey, **values: object) -> None:
-    _leave(conn, part, status="queued", rung_at=None, **values)
+    _leave(conn, part, status="queued", notified_at=None, **values)
     if not parts.running(conn, job.id):
         parts.set_job(conn, job.id, status="queued")

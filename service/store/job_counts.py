@@ -54,7 +54,7 @@ def count_jobs(conn: Connection) -> JobCounts:
     open_parts = select(p.status, func.count()).where(p.status.in_(("queued", "running"))).group_by(p.status)
     waited = func.extract("epoch", func.now() - func.min(p.available_at))
     oldest = conn.scalar(select(waited).where(p.status == "queued"))
-    ago = conn.scalar(select(func.extract("epoch", func.now() - tables.upkeep.c.reconciled_at)))
+    ago = conn.scalar(select(func.extract("epoch", func.now() - tables.maintenance.c.reconciled_at)))
     return JobCounts(
         jobs=dict(list(conn.execute(by_status))),
         parts=dict(list(conn.execute(open_parts))),

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from sqlalchemy import Connection, func, or_, select, text, update
 
-from service.store.tables import upkeep
+from service.store.tables import maintenance
 
 Task = Literal["checked_at", "swept_at"]
 
@@ -44,34 +44,34 @@ class MaintenanceState:
 
 def read(conn: Connection) -> MaintenanceState:
     """The current totals."""
-    u = upkeep.c
-    repeated = u.rings_repeated.label("notifications_repeated")
-    row = conn.execute(select(u.reconciled_at, u.leases_expired, repeated, u.violations, u.failures)).one()
+    m = maintenance.c
+    repeated = m.notifications_repeated.label("notifications_repeated")
+    row = conn.execute(select(m.reconciled_at, m.leases_expired, repeated, m.violations, m.failures)).one()
     return MaintenanceState(**row._mapping)
 
 
 def count(conn: Connection, *, expired: int, repeated: int) -> None:
     """Record one run of the reconciler."""
-    u = upkeep.c
+    m = maintenance.c
     conn.execute(
-        update(upkeep).values(
+        update(maintenance).values(
             reconciled_at=func.now(),
-            leases_expired=u.leases_expired + expired,
-            rings_repeated=u.rings_repeated + repeated,
+            leases_expired=m.leases_expired + expired,
+            notifications_repeated=m.notifications_repeated + repeated,
         )
     )
 
 
 def due(conn: Connection, what: Task, every: timedelta) -> bool:
     """Whether a maintenance task is due; if so, it counts as done now."""
-    last = upkeep.c[what]
+    last = maintenance.c[what]
     late = or_(last.is_(None), last < func.now() - every)
-    return conn.execute(update(upkeep).where(late).values({what: func.now()})).rowcount == 1
+    return conn.execute(update(maintenance).where(late).values({what: func.now()})).rowcount == 1
 
 
 def due_now(conn: Connection, what: Task) -> None:
     """Make an unfinished maintenance task due again at once."""
-    conn.execute(update(upkeep).values({what: None}))
+    conn.execute(update(maintenance).values({what: None}))
 
 
 def count_failure(conn: Connection, task: str) -> None:
@@ -81,4 +81,4 @@ def count_failure(conn: Connection, task: str) -> None:
 
 def keep_violations(conn: Connection, found: Mapping[str, Any]) -> None:
     """Replace the violations of the previous check by these."""
-    conn.execute(update(upkeep).values(violations=dict(found)))
+    conn.execute(update(maintenance).values(violations=dict(found)))

@@ -100,8 +100,10 @@ def open_next_stage(conn: Connection, job_id: str, stage: int) -> int | None:
 
 def unnotified(conn: Connection, job_id: str) -> Sequence[int]:
     """Queued parts without a notification so far; from now on they count as notified."""
-    fresh = and_(parts.c.job_id == job_id, parts.c.status == "queued", parts.c.rung_at.is_(None))
-    return conn.scalars(update(parts).where(fresh).values(rung_at=func.now()).returning(parts.c.index)).all()
+    fresh = and_(parts.c.job_id == job_id, parts.c.status == "queued", parts.c.notified_at.is_(None))
+    return conn.scalars(
+        update(parts).where(fresh).values(notified_at=func.now()).returning(parts.c.index)
+    ).all()
 
 
 def renew_lease(conn: Connection, part: Claim, *, fraction: float, lease: timedelta) -> Pulse | None:
@@ -229,9 +231,9 @@ def overdue(conn: Connection, limit: int) -> list[str]:
 def ready(conn: Connection) -> tuple[int, int]:
     """How many parts are ready to be claimed: those without a notification, and those with one."""
     p = parts.c
-    rung = func.count(p.rung_at)
+    notified = func.count(p.notified_at)
     row = conn.execute(
-        select(func.count() - rung, rung).where(p.status == "queued", p.available_at <= func.now())
+        select(func.count() - notified, notified).where(p.status == "queued", p.available_at <= func.now())
     ).one()
     return row[0], row[1]
 
@@ -242,8 +244,8 @@ def missed_notifications(conn: Connection, *, older: timedelta, limit: int) -> l
     stale = (
         select(p.job_id, p.index)
         .where(p.status == "queued", p.available_at <= func.now())
-        .where(or_(p.rung_at.is_(None), p.rung_at < func.now() - older))
-        .order_by(p.rung_at.nulls_first(), p.job_id, p.index)
+        .where(or_(p.notified_at.is_(None), p.notified_at < func.now() - older))
+        .order_by(p.notified_at.nulls_first(), p.job_id, p.index)
         .limit(limit)
         .with_for_update(skip_locked=True)
         .cte("stale")
@@ -251,7 +253,7 @@ def missed_notifications(conn: Connection, *, older: timedelta, limit: int) -> l
     rows = conn.execute(
         update(parts)
         .where(p.job_id == stale.c.job_id, p.index == stale.c.index)
-        .values(rung_at=func.now())
+        .values(notified_at=func.now())
         .returning(p.job_id, p.index)
     )
     return sorted((job_id, index) for job_id, index in rows)

@@ -249,7 +249,8 @@ parts = Table(
     Column("failures", Integer, nullable=False),
     Column("available_at", Moment, nullable=False),
     Column("lease_until", Moment),
-    Column("rung_at", Moment),
+    # Its name in the database is of an earlier release, whose workers still write it during an upgrade.
+    Column("rung_at", Moment, key="notified_at"),
     Column("fraction", Double, nullable=False),
     Column("worker", Text),
     Column("last_failure", Text),
@@ -327,7 +328,7 @@ idempotency_keys = Table(
     Index("ix_idempotency_keys_created_at", "created_at"),
 )
 
-upkeep = Table(
+maintenance = Table(
     "upkeep",
     metadata,
     Column("id", Integer, primary_key=True, autoincrement=False),
@@ -335,7 +336,7 @@ upkeep = Table(
     Column("checked_at", Moment),
     Column("swept_at", Moment),
     Column("leases_expired", BigInteger, nullable=False),
-    Column("rings_repeated", BigInteger, nullable=False),
+    Column("rings_repeated", BigInteger, nullable=False, key="notifications_repeated"),
     Column("violations", JSONB, nullable=False),
     # Task → how often it failed.
     Column("failures", JSONB, nullable=False, server_default="{}"),
