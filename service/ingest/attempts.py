@@ -43,27 +43,44 @@ class Answered:
     ordered: bool
 
 
-def of_rows(rows: Sequence[Answered], n_examples: int, context: Context) -> list[ModelAttempts] | None:
-    """The attempts of each model; None when no cell has two, or the log has only means of graded ones."""
-    if sum(float(row.counts.sum()) for row in rows) > context.limits.cells:
-        context.warn(
-            f"the upload has more than {context.limits.cells:,} attempts, so only their means are kept; "
-            "scores like pass@k need single attempts"
-        )
+def too_many(total: float, context: Context) -> bool:
+    """Whether an upload has more attempts than are kept; then it warns."""
+    if total <= context.limits.cells:
+        return False
+    context.warn(
+        f"the upload has more than {context.limits.cells:,} attempts, so only their means are kept; scores "
+        "like pass@k need single attempts"
+    )
+    return True
+
+
+def of_models(found: Sequence[ModelAttempts | None]) -> list[ModelAttempts] | None:
+    """The attempts of all models; None when no cell has two, or of some model only means are known."""
+    known = [mine for mine in found if mine is not None]
+    if len(known) < len(found) or not any(mine.counts.max(initial=0) > 1 for mine in known):
         return None
-    found = []
-    for row in rows:
-        mine = _of_row(row, n_examples)
-        if mine is None:
-            return None
-        found.append(mine)
-    return found if any(mine.counts.max(initial=0) > 1 for mine in found) else None
+    return known
 
 
-def _of_row(row: Answered, n_examples: int) -> ModelAttempts | None:
+def by_attempt(columns: NDArray[np.int32], repeats: Floats) -> NDArray[np.intp]:
+    """The order by example and, within an example, by attempt; equal ones stay in the order of the log."""
+    if not len(columns):
+        return np.zeros(0, dtype=np.intp)
+    low = repeats.min()
+    keys = columns * (repeats.max() - low + 1) + (repeats - low)
+    # Most logs are in this order already, and looking is much faster than sorting.
+    if (keys[1:] >= keys[:-1]).all():
+        return np.arange(len(keys))
+    return np.argsort(keys, kind="stable")
+
+
+def of_row(row: Answered, n_examples: int) -> ModelAttempts | None:
+    """The attempts of one model; None when the log has only means of graded ones."""
     # Without an order, sort by what the attempts are, so that the order of files does not matter.
-    keys = (row.repeats, row.columns) if row.ordered else (row.values, row.outcomes, row.columns)
-    order = np.lexsort(keys)
+    if row.ordered:
+        order = by_attempt(row.columns, row.repeats)
+    else:
+        order = np.lexsort((row.values, row.outcomes, row.columns))
     order = order[row.outcomes[order] != NOT_RUN]
     columns, values, outcomes = row.columns[order], row.values[order], row.outcomes[order]
     ordered = row.ordered

@@ -19,7 +19,16 @@ from service.ingest.context import Context
 from service.ingest.options import Options
 from service.ingest.records import Block, Floats, Place
 from service.ingest.refusals import listed, quoted, refuse
-from service.ingest.upload import CELL_STATES, ERRORED, NOT_RUN, SCORED, UNSCORED, Grid, ToolIdentifiers
+from service.ingest.upload import (
+    CELL_STATES,
+    ERRORED,
+    NOT_RUN,
+    SCORED,
+    STATES,
+    UNSCORED,
+    Grid,
+    ToolIdentifiers,
+)
 
 _MOST_REPEATS = 65_535
 
@@ -78,7 +87,7 @@ class _Part:
     values: Scores
     states: NDArray[np.uint8]
     outcomes: NDArray[np.uint8]
-    repeats: NDArray[np.int64] | None
+    repeats: NDArray[np.integer] | None
     unordered: bool
     counts: NDArray[np.int64] | None
     confidences: NDArray[np.float32] | None
@@ -159,7 +168,7 @@ def _part(block: Block, columns: _Columns, context: Context) -> _Part:
     outcomes = np.zeros(len(sent), dtype=np.uint8) if found.states is None else found.states[0]
     outcomes = np.where(sent != SCORED, sent, outcomes).astype(np.uint8)
     values = np.where(outcomes == SCORED, found.values[0], 0)
-    states = CELL_STATES[outcomes]
+    states = outcomes if outcomes.max(initial=0) < len(STATES) else CELL_STATES[outcomes]
     at = columns.of(block, context)
     trust = block.confidences
     return _Part(
@@ -211,11 +220,15 @@ def _grid(parts: dict[str, list[_Part]], columns: _Columns, context: Context) ->
     )
     trusted = _trusted(everything, context)
     grid.confidences = np.zeros(shape, dtype=np.float32) if trusted else None
-    rows = [_Row.of(model, ps, grid.examples, trusted) for model, ps in parts.items()]
-    for i, row in enumerate(rows):
+    total = sum(float(len(part.columns) if part.counts is None else part.counts.sum()) for part in everything)
+    single = grid.repeats is None or attempts.too_many(total, context)
+    found = []
+    for i, (model, ps) in enumerate(parts.items()):
+        row = _Row.of(model, ps, grid.examples, trusted)
         _fill(grid, i, row)
-    if grid.repeats is not None:
-        grid.attempts = attempts.of_rows([row.answers for row in rows], len(grid.examples), context)
+        if not single:
+            found.append(attempts.of_row(row.answers, len(grid.examples)))
+    grid.attempts = attempts.of_models(found)
     grid.subtasks = _subtasks(columns)
     return grid
 
@@ -304,7 +317,7 @@ def _check_once(
     """Refuse two answers to one example in one repeat; name both places."""
     if np.bincount(columns).max(initial=0) <= 1:
         return
-    order = np.lexsort((np.arange(len(columns)), repeats, columns))
+    order = attempts.by_attempt(columns, repeats)
     again = np.flatnonzero((np.diff(columns[order]) == 0) & (np.diff(repeats[order]) == 0))
     if not again.size:
         return

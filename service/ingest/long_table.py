@@ -101,13 +101,17 @@ def blocks(
     yield from _by_model(whole, models)
 
 
-def _attempts(column: DictionaryColumn) -> Codes:
+def _attempts(column: DictionaryColumn) -> NDArray[np.integer]:
     """Which attempt each row is: by number where all are numbers, else as text; rows without come first."""
     numbers = [_number(word) for word in column.words]
     keys: list[Any] = list(column.words) if np.isnan(numbers).any() else numbers
     ranks = np.empty(len(keys), dtype=np.int64)
     ranks[sorted(range(len(keys)), key=keys.__getitem__)] = np.arange(len(keys))
-    return np.append(ranks, -1)[column.codes]
+    # As small as fits: there is one of these numbers for each answer of the upload.
+    every = np.append(ranks, -1)
+    if len(keys) <= np.iinfo(np.int16).max:
+        return every.astype(np.int16)[column.codes]
+    return every[column.codes]
 
 
 def _by_model(whole: Block, models: DictionaryColumn) -> Iterator[Block]:

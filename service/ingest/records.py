@@ -31,7 +31,7 @@ class Block:
         Raw scores; NaN where missing.
     states : ndarray of uint8, shape (n,), optional
         Index into `OUTCOMES`; None when NaN means unscored and all others are scored.
-    repeats : ndarray of int64, shape (n,), optional
+    repeats : ndarray of int, shape (n,), optional
         Which attempt each answer is; None when all are the first.
     unordered : bool
         Whether the numbers in `repeats` only tell attempts apart, and do not say which came first.
@@ -68,7 +68,7 @@ class Block:
     place: Place
     codes: NDArray[np.int64] | None = None
     states: NDArray[np.uint8] | None = None
-    repeats: NDArray[np.int64] | None = None
+    repeats: NDArray[np.integer] | None = None
     counts: NDArray[np.int64] | None = None
     subtasks: Sequence[str] | str | None = None
     hashes: Sequence[str] | None = None
