@@ -25,7 +25,7 @@ class WorkerNotifier:
     """Sends notifications over one pool of connections and counts the failures."""
 
     def __init__(self, redis_url: str) -> None:
-        self._app = broker.connect(Celery("tastetest.bell", set_as_current=False), redis_url)
+        self._app = broker.connect(Celery("tastetest.notifier", set_as_current=False), redis_url)
         self._lock = threading.Lock()
         self.failures = 0
 
@@ -96,8 +96,3 @@ def _length(connection: Connection, queue: str) -> int:
 def default() -> WorkerNotifier:
     """The notifier of this process."""
     return WorkerNotifier(get_settings().redis_url)
-
-
-def ring(job_id: str, index: int = 0) -> None:
-    """Notify through the notifier of this process."""
-    default().notify(job_id, index)

@@ -15,7 +15,7 @@ from service.engine.planning.methods import BLP
 from service.engine.planning.plan import PULL_REQUEST_CHECK, Plan
 from service.engine.planning.target_settings import OWN
 from service.engine.reliability.candidates import BESIDE_TIMES, LineKey
-from service.engine.reliability.contrasts import agreement_contrast, error_contrast
+from service.engine.reliability.contrasts import error_contrast
 from service.engine.reliability.evidence import Evidence
 from service.engine.reliability.gates import MethodGate, smallest_gate
 from service.engine.reliability.minimal_size import (
@@ -27,6 +27,7 @@ from service.engine.reliability.minimal_size import (
     smallest_size,
     value_at,
 )
+from service.engine.reliability.random_enough import random_enough_from
 from service.engine.reliability.size_search import TABLE
 from service.engine.reliability.target_settings import sizes_by_setting
 from service.engine.selection.registry import METHODS
@@ -119,7 +120,7 @@ def _empty(evidence: Evidence, status: str) -> Recommendation:
         truth=plan.truth,
         resolution=evidence.resolution if np.isfinite(evidence.resolution) else None,
         best_tested=_best_tested(evidence),
-        random_enough_from=_random_enough_from(evidence),
+        random_enough_from=random_enough_from(evidence),
         more_models=3 * len(evidence.matrix.models),
     )
 
@@ -373,35 +374,3 @@ def _size_or_beyond(evidence: Evidence, curve: WorstCurve, target: float) -> dic
     most = largest(evidence)
     beyond = curve.first_within(float(np.log(target)), margin(1), beyond=most)
     return {"size": beyond if beyond is not None and beyond <= most else None, "measured": False}
-
-
-def _random_enough_from(evidence: Evidence) -> int | None:
-    """Smallest size from which on no method's agreement is clearly above random's; None if all are equal."""
-    plan, lines = evidence.plan, evidence.lines
-    if not np.isfinite(evidence.resolution):
-        return None
-    random = next(filter(is_plain_random, lines), None)
-    if random is None or len(lines) < 2:
-        return None
-    others = [line for line in lines if line is not random and line.same_as is None]
-    enough = None
-    for size in sorted(random.cells, reverse=True):
-        if any(_clearly_above(line, random, size, plan) for line in others):
-            return enough
-        enough = size
-    return enough
-
-
-def _clearly_above(line: Curve, random: Curve, size: int, plan: Plan) -> bool:
-    """Whether a line's agreement at a size is above random's, or it cannot be said that it is not."""
-    if size not in line.cells:
-        return False
-    cells = random.cells[size], line.cells[size]
-    truth = next((t for t in (plan.truth, SAME) if all(t in each.results for each in cells)), None)
-    gap = None if truth is None else agreement_contrast(*cells, truth).interval
-    return gap is None or gap[1] < 0
-
-
-def is_plain_random(line: Curve) -> bool:
-    """Whether a line is uniform draws scored by their mean."""
-    return line.spec.method == "random" and not line.spec.predicts and line.spec.scored_by == "scores"
