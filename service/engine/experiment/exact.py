@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from service.engine.data.matrix import Matrix
 from service.engine.data.pairs import EQUAL, ModelPairs, choose_pairs, discordant, signs
 from service.engine.experiment.curves import SAME, Cell, Curve
 from service.engine.experiment.splits import generator
-from service.engine.measures.draw_error import normal_error, random_error, stratified_spread
+from service.engine.measures.draw_error import DrawError, normal_error, random_error, stratified_spread
 from service.engine.measures.evaluate import AgreementResult, AgreementRule, evaluate_agreement
 from service.engine.measures.random_agreement import OrderProbabilities, normal_agreement, random_agreement
 from service.engine.measures.stratified_agreement import lattice, strata_agreement
@@ -81,7 +81,7 @@ class WholeBenchmark:
             outcome, count = self._by_drawing(allocation, size)
             notes |= {"approximation": f"{count} simulated draws"}
         error = normal_error(stratified_spread(self.matrix.scores, pool, draws))
-        extra = {SAME: NO_TAU | {"estimation_error": error}}
+        extra = {SAME: NO_TAU | {"estimation_error": asdict(error)}}
         return Cell({SAME: (self._evaluate(outcome), 0)}, extra=extra), notes
 
     def _by_drawing(self, allocation: Allocation, size: int) -> tuple[OrderProbabilities, int]:
@@ -105,7 +105,7 @@ class WholeBenchmark:
         notes: dict[str, Any] = sampling_note(self.pairs)
         return notes if self.matrix.binary else notes | {"approximation": "normal"}
 
-    def random_error(self, size: int) -> dict[str, Any]:
+    def random_error(self, size: int) -> DrawError:
         """Estimation error of uniform draws of one size."""
         n_examples = len(self.matrix.examples)
         if self.matrix.binary:
@@ -164,7 +164,7 @@ def exact_curve(spec: Spec, random: Curve, whole: WholeBenchmark, check: Check) 
     for size, cell in random.cells.items():
         check(0.0)
         if METHODS[spec.method].traits.sample == "simple":
-            extra = NO_TAU | {"estimation_error": whole.random_error(size)}
+            extra = NO_TAU | {"estimation_error": asdict(whole.random_error(size))}
             line.cells[size], line.notes[size] = Cell(cell.results, extra={SAME: extra}), random.notes[size]
         else:
             line.cells[size], line.notes[size] = whole.stratified(spec.options["allocation"], size)

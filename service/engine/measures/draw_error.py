@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,22 @@ GRID = 2000
 """Steps at which the quantile of a mixture of normal errors is looked up."""
 
 
-def random_error(n_examples: int, right: NDArray[np.integer], size: int) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class DrawError:
+    """Mean and 90th percentile of the absolute error of an estimated score, fractions."""
+
+    mean: float
+    p90: float
+
+
+@dataclass(frozen=True, slots=True)
+class NormalDrawError(DrawError):
+    """The same, with errors taken as normal."""
+
+    approximation: str = "normal"
+
+
+def random_error(n_examples: int, right: NDArray[np.integer], size: int) -> DrawError:
     """Mean and 90th percentile of |x/n − k/N| over models and uniform draws.
 
     Parameters
@@ -37,23 +52,21 @@ def random_error(n_examples: int, right: NDArray[np.integer], size: int) -> dict
     order = np.argsort(error)
     below = np.cumsum(chance[order])
     p90 = error[order][min(int(np.searchsorted(below, 0.9 - 1e-12)), len(below) - 1)]
-    return {"mean": float(chance @ error), "p90": float(p90)}
+    return DrawError(float(chance @ error), float(p90))
 
 
-def normal_error(spread: NDArray[np.float64]) -> dict[str, Any]:
+def normal_error(spread: NDArray[np.float64]) -> DrawError:
     """The same for normal errors with these standard deviations, shape (M,)."""
     if not spread.any():
-        return {"mean": 0.0, "p90": 0.0}
+        return DrawError(0.0, 0.0)
     grid = np.linspace(0, 4 * spread.max(), GRID)
     scaled = np.divide(
         grid, spread[:, None], out=np.full((len(spread), GRID), np.inf), where=spread[:, None] > 0
     )
     within = (2 * ndtr(scaled) - 1).mean(axis=0)
-    return {
-        "mean": float(spread.mean() * np.sqrt(2 / np.pi)),
-        "p90": float(grid[np.searchsorted(within, 0.9)]),
-        "approximation": "normal",
-    }
+    return NormalDrawError(
+        float(spread.mean() * np.sqrt(2 / np.pi)), float(grid[np.searchsorted(within, 0.9)])
+    )
 
 
 def stratified_spread(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,33 @@ from service.engine.data.matrix import Matrix
 from service.engine.data.pairs import discordant
 
 
-def close_pairs(matrix: Matrix, rows: NDArray[np.integer], threshold: float, *, most: int) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class ListedPair:
+    """Two models, the better first.
+
+    Attributes
+    ----------
+    difference : float
+        Of their full scores, a fraction.
+    disagreement : float
+        Share of examples on which the two differ; mean absolute difference of graded scores.
+    """
+
+    models: tuple[str, str]
+    difference: float
+    disagreement: float
+
+
+@dataclass(frozen=True, slots=True)
+class ClosePairs:
+    """How many pairs there are, how many are too close, and some of these."""
+
+    total: int
+    too_close: int
+    examples: tuple[ListedPair, ...]
+
+
+def close_pairs(matrix: Matrix, rows: NDArray[np.integer], threshold: float, *, most: int) -> ClosePairs:
     """Pairs of these models that differ by less than a threshold on the full benchmark.
 
     Parameters
@@ -21,12 +47,6 @@ def close_pairs(matrix: Matrix, rows: NDArray[np.integer], threshold: float, *, 
         Fraction, such as an MDAD; +inf takes every pair.
     most : int
         Most pairs listed: neighbours in rank first, the best models first.
-
-    Returns
-    -------
-    dict
-        total, too_close, and examples: models (better first), difference, disagreement
-        (share of examples on which the two differ; mean absolute difference of graded scores).
     """
     sums = matrix.scores[rows].sum(axis=1).astype(np.float64)
     order = np.argsort(-sums, kind="stable")
@@ -38,15 +58,13 @@ def close_pairs(matrix: Matrix, rows: NDArray[np.integer], threshold: float, *, 
     total = len(rows) * (len(rows) - 1) // 2
     listed = _neighbours_first(order, counts, most)
     apart = _disagreements(matrix, rows, listed)
-    examples = [
-        {
-            "models": [matrix.models[rows[i]], matrix.models[rows[j]]],
-            "difference": (sums[i] - sums[j]) / n_examples,
-            "disagreement": rate,
-        }
+    examples = tuple(
+        ListedPair(
+            (matrix.models[rows[i]], matrix.models[rows[j]]), float(sums[i] - sums[j]) / n_examples, rate
+        )
         for (i, j), rate in zip(listed, apart, strict=True)
-    ]
-    return {"total": total, "too_close": int(counts.sum()), "examples": examples}
+    )
+    return ClosePairs(total, int(counts.sum()), examples)
 
 
 def _neighbours_first(

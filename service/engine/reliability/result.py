@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -103,7 +104,7 @@ def _recommendation(evidence: Evidence, found: Recommendation, gates: Sequence[M
     threshold = found.target_mdad if found.mdad is None else found.mdad
     own = close_pairs(matrix, np.arange(len(matrix.models)), threshold, most=LISTED_PAIRS)
     return found.as_json() | {
-        "own_pairs": {"threshold": threshold, **own},
+        "own_pairs": {"threshold": threshold, **asdict(own)},
         "alternatives": alternatives(evidence),
         "caveats": caveats(evidence, found),
         "sentence": sentence(evidence, found, gates),

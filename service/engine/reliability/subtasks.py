@@ -6,6 +6,7 @@ Source: arXiv 2510.08730, the comparison of models of the same size (8B).
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -56,7 +57,7 @@ def group_report(plan: Plan, matrix: Matrix, groups: Groups, random: Curve, chec
     lines += [exact_curve(spec, beside, whole, check) for spec in plan.distinct if spec not in simulated]
     return {
         "models": list(plan.group),
-        "pairs": close_pairs(matrix, rows, np.inf, most=LISTED_PAIRS)["examples"],
+        "pairs": [asdict(pair) for pair in close_pairs(matrix, rows, np.inf, most=LISTED_PAIRS).examples],
         "methods": [_line(line) for line in lines],
         "exact_random": _line(beside)["sizes"],
     }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -259,9 +258,9 @@ def brute_force(scores: np.ndarray, threshold: float) -> int:
 def test_close_pairs_are_counted(threshold: float) -> None:
     scores = made.answers(25, 100)
     found = close_pairs(made.matrix(scores), np.arange(25), threshold, most=10)
-    assert found["total"] == 300
-    assert found["too_close"] == brute_force(scores, threshold)
-    assert len(found["examples"]) == min(10, found["too_close"])
+    assert found.total == 300
+    assert found.too_close == brute_force(scores, threshold)
+    assert len(found.examples) == min(10, found.too_close)
 
 
 def test_close_pairs_are_listed_best_neighbours_first_with_their_disagreement() -> None:
@@ -269,15 +268,15 @@ def test_close_pairs_are_listed_best_neighbours_first_with_their_disagreement() 
     data = made.matrix(scores)
     means = scores.mean(axis=1)
     ranked = np.argsort(-means, kind="stable")
-    first: dict[str, Any] = close_pairs(data, np.arange(25), 1.0, most=3)["examples"][0]
-    assert first["models"] == [data.models[ranked[0]], data.models[ranked[1]]]
-    assert first["difference"] == pytest.approx(means[ranked[0]] - means[ranked[1]])
-    assert first["disagreement"] == pytest.approx((scores[ranked[0]] != scores[ranked[1]]).mean())
+    first = close_pairs(data, np.arange(25), 1.0, most=3).examples[0]
+    assert first.models == (data.models[ranked[0]], data.models[ranked[1]])
+    assert first.difference == pytest.approx(means[ranked[0]] - means[ranked[1]])
+    assert first.disagreement == pytest.approx((scores[ranked[0]] != scores[ranked[1]]).mean())
 
 
 def test_close_pairs_of_graded_scores() -> None:
     scores = made.skills(12, 50)
-    found = close_pairs(made.matrix(scores), np.arange(12), 1.0, most=1)["examples"][0]
-    better, worse = (scores[int(name[1:])] for name in found["models"])
-    assert found["difference"] == pytest.approx(better.mean() - worse.mean())
-    assert found["disagreement"] == pytest.approx(np.abs(better - worse).mean())
+    found = close_pairs(made.matrix(scores), np.arange(12), 1.0, most=1).examples[0]
+    better, worse = (scores[int(name[1:])] for name in found.models)
+    assert found.difference == pytest.approx(better.mean() - worse.mean())
+    assert found.disagreement == pytest.approx(np.abs(better - worse).mean())
