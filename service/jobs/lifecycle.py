@@ -118,7 +118,7 @@ def finish_part(conn: Connection, part: Claim, result: bytes, *, terms: LeaseTer
 
 
 def others(conn: Connection, job_id: str) -> list[tuple[str, int]]:
-    """Queued parts of a job for which nobody has been rung; from now on they count as rung."""
+    """Queued parts of a job of which no worker has been notified; from now on they count as notified."""
     return [(job_id, other) for other in parts.unnotified(conn, job_id)]
 
 

@@ -30,7 +30,7 @@ class ReconcileReport:
     """What one run found: leases that had run out, and parts whose workers were notified again."""
 
     expired: int
-    rung: int
+    notified: int
 
 
 def reconcile(engine: Engine, notifier: WorkerNotifier, settings: Settings) -> ReconcileReport | None:
@@ -41,20 +41,20 @@ def reconcile(engine: Engine, notifier: WorkerNotifier, settings: Settings) -> R
             return None
         attempt(engine, "requeue", run.requeue)
         attempt(engine, "expire", run.expire)
-        attempt(engine, "find unheard", run.find_unheard)
+        attempt(engine, "find unheard", run.find_missed)
         attempt(engine, "count", run.count)
     # Outside the lock: a frozen broker takes its time.
-    notifier.notify_all(run.unheard)
-    return ReconcileReport(expired=run.expired, rung=len(run.unheard))
+    notifier.notify_all(run.missed)
+    return ReconcileReport(expired=run.expired, notified=len(run.missed))
 
 
 class _Run:
     def __init__(self, engine: Engine, notifier: WorkerNotifier, settings: Settings) -> None:
         self._engine = engine
-        self._bell = notifier
+        self._notifier = notifier
         self._settings = settings
         self.expired = 0
-        self.unheard: list[tuple[str, int]] = []
+        self.missed: list[tuple[str, int]] = []
 
     def requeue(self) -> None:
         """Give lost parts back, each in a transaction of its own."""
@@ -83,18 +83,18 @@ class _Run:
             conn.execute(text(LOCK_TIMEOUT))
             lifecycle.expire(conn, job_id, wait=False)
 
-    def find_unheard(self) -> None:
+    def find_missed(self) -> None:
         """The parts to notify workers of."""
-        waiting = self._bell.waiting()
+        waiting = self._notifier.waiting()
         with self._engine.begin() as conn:
-            fresh, rung = parts.ready(conn)
+            fresh, notified = parts.ready(conn)
             # As many as were lost, not all that are late: a long queue must not fill with doubled ones.
-            limit = min(BATCH, fresh + max(0, rung - waiting))
+            limit = min(BATCH, fresh + max(0, notified - waiting))
             older = timedelta(seconds=self._settings.requeue_seconds)
-            self.unheard = parts.missed_notifications(conn, older=older, limit=limit)
+            self.missed = parts.missed_notifications(conn, older=older, limit=limit)
 
     def count(self) -> None:
         """Say that a reconciler ran."""
         with self._engine.begin() as conn:
             conn.execute(text(LOCK_TIMEOUT))
-            maintenance_state.count(conn, expired=self.expired, repeated=len(self.unheard))
+            maintenance_state.count(conn, expired=self.expired, repeated=len(self.missed))

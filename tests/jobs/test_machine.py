@@ -67,10 +67,10 @@ class Silent(WorkerNotifier):
 
     def __init__(self) -> None:
         self.failures = 0
-        self.rung: list[tuple[str, int]] = []
+        self.notified: list[tuple[str, int]] = []
 
     def notify(self, job_id: str, index: int = 0) -> bool:
-        self.rung.append((job_id, index))
+        self.notified.append((job_id, index))
         return True
 
     def waiting(self) -> int:
@@ -184,7 +184,7 @@ class Life(RuleBasedStateMachine):
     def work(self, data: st.DataObject) -> None:
         """A worker that does all it can for a job."""
         job_id = data.draw(st.sampled_from(self.jobs))
-        self.notifier.rung = [(job_id, index) for index in range(4)]
+        self.notifier.notified = [(job_id, index) for index in range(4)]
         self._answer()
 
     @rule(part=consumes(claims))
@@ -225,7 +225,7 @@ class Life(RuleBasedStateMachine):
     @invariant()
     def nothing_is_broken(self) -> None:
         with self.engine.connect() as conn:
-            # Between reconciliations leases may be over and rings unheard: all else must hold.
+            # Between reconciliations leases may be over and notifications missed: all else must hold.
             assert invariants.violations(conn, invariants.JOBS, patience=timedelta(days=999)) == {}
 
     @invariant()
@@ -251,8 +251,8 @@ class Life(RuleBasedStateMachine):
         raise AssertionError(f"still open: {open_}")
 
     def _answer(self) -> None:
-        rung, self.notifier.rung = self.notifier.rung, []
-        for job_id, index in rung:
+        notified, self.notifier.notified = self.notifier.notified, []
+        for job_id, index in notified:
             with self.engine.begin() as conn:
                 part, others = lifecycle.claim(conn, job_id, index, worker="good", terms=TERMS)
             self.notifier.notify_all(others)

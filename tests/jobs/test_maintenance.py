@@ -55,7 +55,7 @@ def test_a_lock_on_what_is_maintained_does_not_stop_the_reconciler(
     with db.begin() as conn:
         submit(conn, kind="errand", settings={}, matrix=matrix, parts=[{}, {}])
     with locked(db, f"LOCK TABLE {table}"):
-        assert reconcile(db, notifier, ALWAYS) == ReconcileReport(expired=0, rung=1)
+        assert reconcile(db, notifier, ALWAYS) == ReconcileReport(expired=0, notified=1)
 
 
 def test_a_lost_part_is_requeued_while_another_jobs_row_is_locked(
@@ -70,7 +70,7 @@ def test_a_lost_part_is_requeued_while_another_jobs_row_is_locked(
             assert lifecycle.claim(conn, job.id, 0, worker="w", terms=terms)[0]
         conn.execute(text("UPDATE parts SET lease_until = now() - interval '1 second'"))
     with locked(db, f"SELECT FROM jobs WHERE id = '{stuck.id}' FOR UPDATE"):
-        assert reconcile(db, notifier, ALWAYS) == ReconcileReport(expired=2, rung=0)
+        assert reconcile(db, notifier, ALWAYS) == ReconcileReport(expired=2, notified=0)
         with db.connect() as conn:
             assert jobs.get(conn, fine.id).status == "queued"
             assert jobs.get(conn, stuck.id).status == "running"

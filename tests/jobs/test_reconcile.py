@@ -60,15 +60,15 @@ def claim(db: Engine, job: JobRecord, index: int) -> None:
 
 def test_what_was_rung_is_given_time(db: Engine, notifier: WorkerNotifier, job: JobRecord) -> None:
     # Whoever submits rings for the first part; for the second nobody has.
-    assert reconcile(db, notifier, SETTINGS) == ReconcileReport(expired=0, rung=1)
-    assert reconcile(db, notifier, SETTINGS) == ReconcileReport(expired=0, rung=0)
+    assert reconcile(db, notifier, SETTINGS) == ReconcileReport(expired=0, notified=1)
+    assert reconcile(db, notifier, SETTINGS) == ReconcileReport(expired=0, notified=0)
     assert notifier.waiting() == 1
 
 
 def test_what_was_heard_by_nobody_is_rung_again(db: Engine, notifier: WorkerNotifier, job: JobRecord) -> None:
     later(db, SETTINGS.requeue_seconds + 1)
-    assert reconcile(db, notifier, SETTINGS) == ReconcileReport(expired=0, rung=2)
-    assert reconcile(db, notifier, SETTINGS) == ReconcileReport(expired=0, rung=0)
+    assert reconcile(db, notifier, SETTINGS) == ReconcileReport(expired=0, notified=2)
+    assert reconcile(db, notifier, SETTINGS) == ReconcileReport(expired=0, notified=0)
 
 
 def test_no_more_are_rung_again_than_were_lost(db: Engine, notifier: WorkerNotifier, job: JobRecord) -> None:
@@ -76,24 +76,24 @@ def test_no_more_are_rung_again_than_were_lost(db: Engine, notifier: WorkerNotif
     with db.begin() as conn:
         conn.execute(text("UPDATE parts SET rung_at = now() WHERE status = 'queued'"))
     later(db, SETTINGS.requeue_seconds + 1)
-    assert reconcile(db, notifier, SETTINGS) == ReconcileReport(expired=0, rung=0), "both rings still wait"
+    assert reconcile(db, notifier, SETTINGS) == ReconcileReport(expired=0, notified=0), "both still wait"
     claim(db, job, 0)
     notifier.notify(job.id, 1)
-    assert reconcile(db, notifier, SETTINGS) == ReconcileReport(expired=0, rung=0)
+    assert reconcile(db, notifier, SETTINGS) == ReconcileReport(expired=0, notified=0)
 
 
 def test_a_lost_part_goes_back_and_is_rung_when_it_has_rested(
     db: Engine, notifier: WorkerNotifier, job: JobRecord
 ) -> None:
     claim(db, job, 0)
-    assert reconcile(db, notifier, SETTINGS) == ReconcileReport(expired=0, rung=0)
+    assert reconcile(db, notifier, SETTINGS) == ReconcileReport(expired=0, notified=0)
     later(db, SETTINGS.lease_seconds + 0.1)
-    assert reconcile(db, notifier, SETTINGS) == ReconcileReport(expired=1, rung=1)
+    assert reconcile(db, notifier, SETTINGS) == ReconcileReport(expired=1, notified=1)
     assert notifier.waiting() == 1
     with db.connect() as conn:
         assert jobs.get(conn, job.id).status == "queued"
     later(db, SETTINGS.retry_seconds)
-    assert reconcile(db, notifier, SETTINGS) == ReconcileReport(expired=0, rung=1)
+    assert reconcile(db, notifier, SETTINGS) == ReconcileReport(expired=0, notified=1)
     claim(db, job, 0)
 
 
@@ -108,7 +108,7 @@ def test_the_exhausted_fail_and_say_why(db: Engine, notifier: WorkerNotifier, jo
     assert done.status == "failed"
     assert done.error is not None
     assert lifecycle.LOST in done.error["detail"]
-    assert reconcile(db, notifier, SETTINGS) == ReconcileReport(expired=0, rung=0)
+    assert reconcile(db, notifier, SETTINGS) == ReconcileReport(expired=0, notified=0)
 
 
 def test_a_lost_part_of_a_cancelled_job_ends_it(db: Engine, notifier: WorkerNotifier, job: JobRecord) -> None:
@@ -116,7 +116,7 @@ def test_a_lost_part_of_a_cancelled_job_ends_it(db: Engine, notifier: WorkerNoti
     with db.begin() as conn:
         lifecycle.cancel(conn, job.id)
     later(db, 3600)
-    assert reconcile(db, notifier, SETTINGS) == ReconcileReport(expired=1, rung=0)
+    assert reconcile(db, notifier, SETTINGS) == ReconcileReport(expired=1, notified=0)
     with db.connect() as conn:
         assert jobs.get(conn, job.id).status == "cancelled"
 
