@@ -11,6 +11,7 @@ from uuid import UUID, uuid5
 
 from sqlalchemy import Connection
 
+from service.engine.comparison.attempts_budget import AttemptVariance, plan_budget
 from service.engine.data.matrix import Matrix
 from service.engine.data.outline import Outline
 from service.engine.data.scored_matrix import Denominators
@@ -98,6 +99,8 @@ def assemble(
     kind = KINDS[part.kind]
     plan = kind.plan(part.settings, Outline.of(matrix))
     body = kind.assemble(matrix, plan, pieces, check)
+    if "budget" in part.settings:
+        body["budget"] = _spent(part.settings, len(matrix.examples))
     if scored is not None:
         body["scoring"] = scored.as_json()
     identity = {"id": part.matrix_id, "revision": part.revision, "content_hash": part.content_hash}
@@ -111,6 +114,14 @@ def assemble(
         "selection_id": selection_id(part.request_hash),
     }
     return canonical_json(chosen), lambda conn: _keep_selection(conn, part, chosen)
+
+
+def _spent(settings: Mapping[str, Any], n_examples: int) -> dict[str, Any]:
+    """How to spend the budget of a job, whose settings have the variances."""
+    budget = settings["budget"]
+    variance = AttemptVariance(budget["between_variance"], budget["within_variance"])
+    probability = settings["probability"]
+    return plan_budget(budget["runs"], n_examples, variance, probability=probability, margin=0.0).as_json()
 
 
 def selection_id(request_hash: str) -> str:

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, Tag, ValidationInfo, field_validator, model_validator
 
 from service.schemas.base import Fraction, RequestModel, named_or, one_of
-from service.schemas.requests import MISSING, Count, Errors, Missing, Name, Score
+from service.schemas.requests import MISSING, AttemptsBudget, Count, Errors, Missing, Name, Score
 
 Answer = Annotated[
     Fraction | list[Fraction | None] | None,
@@ -162,30 +162,6 @@ class Threshold(RequestModel):
         if bad is not None and score is not None and bad >= score:
             raise ValueError(f"Should be below score, {score:g}: it is that of a worse model.")
         return bad
-
-
-class AttemptsBudget(RequestModel):
-    """Runs that can be paid for, to be spent on examples and on attempts at each."""
-
-    runs: Annotated[Count, Field(ge=2, le=100_000_000, description="Of each model: examples times attempts.")]
-    between_variance: Annotated[
-        float | None,
-        Field(
-            ge=0,
-            le=1,
-            description="Between examples, of the difference of two models' chances to pass; from the "
-            "matrix's attempts when left out.",
-        ),
-    ] = None
-    within_variance: Annotated[
-        float | None,
-        Field(
-            ge=0,
-            le=2,
-            description="Of the difference of one attempt of each model on one example, around its "
-            "expectation: 2 p (1 − p) on average; from the matrix's attempts when left out.",
-        ),
-    ] = None
 
 
 class PowerRequest(RequestModel):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from service.schemas.base import Fraction, Interval, ResponseModel
+from service.schemas.base import Interval, ResponseModel
 from service.schemas.gates import PlannedGateView
-from service.schemas.selections import ScoringView
+from service.schemas.selections import AttemptsBudgetView, ScoringView
 from service.schemas.verdicts import RandomExamples
 
 
@@ -104,38 +104,6 @@ class HistoryView(ResponseModel):
         "`false_fail_wanted`, in [0, 1]."
     )
     false_fail_wanted: float = Field(description="Probability of a false failure that `suggested` aims at.")
-
-
-class SpendingView(ResponseModel):
-    """One way to spend a budget of runs."""
-
-    examples: int = Field(description="Examples to run.")
-    attempts: int = Field(description="Attempts at each.")
-    standard_error: float = Field(description="Of the difference of two models' scores.")
-    detectable: float = Field(description="The difference that orders two models with `probability`.")
-
-
-class AttemptsBudgetView(ResponseModel):
-    """Examples and attempts under one budget, for the difference of two models on the full benchmark."""
-
-    runs: int = Field(description="Of each model, as asked.")
-    between_variance: float = Field(
-        description="Between examples, of the difference of two models' chances to pass; paid by a subset."
-    )
-    within_variance: float = Field(
-        description="Of the difference of one attempt each, around it: what repeats shrink."
-    )
-    pairs: int = Field(description="Pairs of models these are the medians of; 0 where they were given.")
-    best: SpendingView = Field(description="The least standard error.")
-    others: list[SpendingView] = Field(description="More attempts at fewer examples, for as many runs.")
-    repeats_wasted: bool = Field(
-        description="Whether a second attempt is a worse use of the budget than further examples."
-    )
-    false_alarm: Fraction = Field(
-        description="Probability that one attempt each at the examples of `best` shows a drop of more than "
-        "`margin` between two runs of one model."
-    )
-    statement: str = Field(description="The same as a sentence.")
 
 
 class PowerView(ResponseModel):

@@ -43,6 +43,30 @@ Errors = Annotated[
 ]
 
 
+class AttemptsBudget(RequestModel):
+    """Runs that can be paid for, to be spent on examples and on attempts at each."""
+
+    runs: Annotated[Count, Field(ge=2, le=100_000_000, description="Of each model: examples times attempts.")]
+    between_variance: Annotated[
+        float | None,
+        Field(
+            ge=0,
+            le=1,
+            description="Between examples, of the difference of two models' chances to pass; from the "
+            "matrix's attempts when left out.",
+        ),
+    ] = None
+    within_variance: Annotated[
+        float | None,
+        Field(
+            ge=0,
+            le=2,
+            description="Of the difference of one attempt of each model on one example, around its "
+            "expectation: 2 p (1 − p) on average; from the matrix's attempts when left out.",
+        ),
+    ] = None
+
+
 class _OfMatrix(RequestModel):
     matrix_id: Annotated[str, Field(min_length=1, max_length=100, description="From `POST /matrices`.")]
     revision: Annotated[Count | None, Field(description="Of the matrix; the newest when left out.")] = None
@@ -206,6 +230,13 @@ class MdadRequest(_OfMatrix):
     missing: Annotated[Missing, MISSING] = "error"
     score: Score = None
     errors: Errors = None
+    budget: Annotated[
+        AttemptsBudget | None,
+        Field(
+            description="Runs of each model that can be paid for: the answer's `budget` says how many "
+            "examples and how many attempts at each they are best spent on, by simple random sampling."
+        ),
+    ] = None
     paper_compat: Annotated[
         bool, Field(description="Count ties as wrong and take the first crossing, as the paper's tables do.")
     ] = False

@@ -21,7 +21,7 @@ from service.schemas.agreement import (
 from service.schemas.base import Fraction, ResponseModel
 from service.schemas.gates import MethodGateView
 from service.schemas.recommendation import ClosePair, Differences, Recommendation, Target
-from service.schemas.selections import MatrixRef, ScoringView, SelectionResult
+from service.schemas.selections import AttemptsBudgetView, MatrixRef, ScoringView, SelectionResult
 
 
 class MdadData(ResponseModel):
@@ -146,6 +146,7 @@ class MdadResult(Reliability):
     scoring: ScoringView | None = Field(
         None, description="Null where scores are those of the matrix: means of the attempts with a score."
     )
+    budget: AttemptsBudgetView | None = Field(None, description="Where the request has a `budget`.")
     subtasks: list[SubtaskReliability] | None = Field(
         None, description="The same for each subtask on its own; absent unless `by_subtask` was asked for."
     )

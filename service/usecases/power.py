@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from sqlalchemy import Connection, Engine
@@ -25,7 +25,6 @@ from service.engine.comparison import (
 from service.engine.comparison.attempts_budget import (
     AttemptVariance,
     BudgetPlan,
-    attempt_variance,
     plan_budget,
 )
 from service.engine.comparison.planned_gate import PlannedGate, planned_gate
@@ -39,7 +38,8 @@ from service.engine.planning.fields import refuse_missing
 from service.engine.planning.plan import PlanError
 from service.store import jobs, matrices
 from service.store.records import MatrixRecord
-from service.usecases import scoring
+from service.usecases import attempts_variance, scoring
+from service.usecases.attempts_variance import AttemptsBudget
 
 Missing = Literal["error", "drop_examples", "drop_models", "zero"]
 
@@ -69,15 +69,6 @@ class ThresholdGate:
     score: float
     bad_score: float | None = None
     runs: Sequence[float] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class AttemptsBudget:
-    """Runs of each model to spend, and variances where they are given."""
-
-    runs: int
-    between_variance: float | None = None
-    within_variance: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,18 +171,10 @@ def examples_needed(engine: Engine, question: PowerQuestion) -> PowerReport:
 
 
 def _variance(conn: Connection, budget: AttemptsBudget, among: MatrixModels | float) -> AttemptVariance:
-    """As given, or of the median pair of the models asked about."""
-    given = budget.between_variance, budget.within_variance
-    if given[0] is not None and given[1] is not None:
-        return AttemptVariance(given[0], given[1])
     if not isinstance(among, MatrixModels):
-        message = "Without a matrix, give both between_variance and within_variance."
-        raise _refuse("/budget", "variance_unknown", message)
+        return attempts_variance.given(budget)
     record = matrices.get(conn, among.matrix_id, among.revision)
-    with scoring.refusing():
-        attempts = matrices.attempts(conn, record, among.names)
-        found = attempt_variance(attempts, among.scoring.errors or "missing", within=given[1])
-    return found if given[0] is None else replace(found, between=given[0])
+    return attempts_variance.of_matrix(conn, record, budget, among.scoring, among.names)
 
 
 def _budget(question: PowerQuestion, variance: AttemptVariance, total: int | None) -> BudgetPlan:

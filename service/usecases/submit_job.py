@@ -10,13 +10,15 @@ from sqlalchemy import Connection
 
 from service.core.errors import FieldError, InvalidRequest, NotFound, TooCostly
 from service.engine.data.outline import Outline
+from service.engine.data.scored_matrix import Scoring
 from service.engine.planning.plan import PlanError
 from service.engine.selection.example_options import BY_ID
 from service.jobs.kinds import KINDS
 from service.jobs.submit import submit
 from service.store import matrices
 from service.store.records import JobRecord, MatrixRecord
-from service.usecases import scoring
+from service.usecases import attempts_variance, scoring
+from service.usecases.attempts_variance import AttemptsBudget
 
 # For work whose plan does not estimate it: a selection on 1,000 models × 20,000 examples takes some 20 s.
 _SECONDS_A_CELL = 1e-6
@@ -71,7 +73,7 @@ def submit_job(conn: Connection, request: JobRequest, limits: JobLimits) -> tupl
     work = KINDS[request.kind]
     matrix = _matrix(conn, request)
     try:
-        plan = work.plan(request.settings, _outline(conn, matrix, request))
+        plan = work.plan(_settings(conn, matrix, request.settings), _outline(conn, matrix, request))
     except PlanError as exc:
         raise InvalidRequest(
             f"{exc.field}: {exc.message}", [FieldError(exc.field, "does_not_fit", exc.message)]
@@ -87,6 +89,16 @@ def submit_job(conn: Connection, request: JobRequest, limits: JobLimits) -> tupl
         most_unfinished=limits.unfinished_jobs,
         seconds=seconds or _SECONDS_A_CELL * matrix.n_models * matrix.n_examples,
     )
+
+
+def _settings(conn: Connection, matrix: MatrixRecord, settings: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The request's settings, with the variances that a budget of runs is spent by."""
+    if settings.get("budget") is None:
+        return settings
+    budget = AttemptsBudget(**settings["budget"])
+    found = attempts_variance.of_matrix(conn, matrix, budget, Scoring.of(settings))
+    variances = {"between_variance": found.between, "within_variance": found.within}
+    return {**settings, "budget": {"runs": budget.runs, **variances}}
 
 
 def _outline(conn: Connection, matrix: MatrixRecord, request: JobRequest) -> Outline:

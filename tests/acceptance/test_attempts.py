@@ -89,7 +89,9 @@ def test_mdad_of_scores_from_attempts(
     body = {"matrix_id": matrix["id"], "methods": ["random"], "sizes": [20, 40], "trials": 10}
 
     refused = client.post("/mdad", json=body | {"score": score})
-    address, found = result(client, "/mdad", body | {"score": score, "errors": "zero"})
+    address, found = result(
+        client, "/mdad", body | {"score": score, "errors": "zero", "budget": {"runs": 60}}
+    )
 
     errors = int(np.isnan(attempts).sum())
     assert refused.status_code == 422
@@ -98,6 +100,7 @@ def test_mdad_of_scores_from_attempts(
     assert found["scoring"]["errors_total"] == errors
     assert (found["scoring"]["least"], found["scoring"]["most"]) == (5, 5)
     assert found["settings"]["score"] == score
+    assert (found["budget"]["best"]["examples"], found["budget"]["best"]["attempts"]) == (60, 1)
     report = client.get(f"{address}/report", headers={"Accept": "text/html"})
     assert report.status_code == 200
     assert found["scoring"]["statement"].split(";")[0] in report.text

@@ -10,13 +10,11 @@ from fastapi import APIRouter, Body
 from service.api.context import ContextDep
 from service.api.route_classes import QuestionRoute
 from service.engine.comparison import GateRule
-from service.engine.comparison.attempts_budget import BudgetPlan
 from service.engine.comparison.planned_gate import PlannedGate
 from service.engine.data.scored_matrix import Scoring
 from service.schemas.comparisons import PowerRequest
 from service.schemas.gates import PlannedGateView, PlannedSizeView
 from service.schemas.power import (
-    AttemptsBudgetView,
     GroupView,
     HistoryView,
     MeasuredSizeView,
@@ -24,13 +22,12 @@ from service.schemas.power import (
     NearMarginView,
     PowerView,
     SizePowerView,
-    SpendingView,
     ThresholdView,
 )
 from service.schemas.problems import refusals
-from service.schemas.selections import ScoringView
+from service.schemas.selections import AttemptsBudgetView, ScoringView
+from service.usecases.attempts_variance import AttemptsBudget
 from service.usecases.power import (
-    AttemptsBudget,
     MatrixModels,
     MeasuredMethod,
     PowerQuestion,
@@ -95,22 +92,8 @@ def _view(found: PowerReport) -> PowerView:
         if gate is None or gate.history is None
         else HistoryView.model_validate(asdict(gate.history)),
         pull_request_check=None if found.check is None else _check_view(*found.check),
-        budget=None if found.budget is None else _budget_view(found.budget),
+        budget=None if found.budget is None else AttemptsBudgetView.model_validate(found.budget.as_json()),
         scoring=None if found.scoring is None else ScoringView(**asdict(found.scoring)),
-    )
-
-
-def _budget_view(plan: BudgetPlan) -> AttemptsBudgetView:
-    return AttemptsBudgetView(
-        runs=plan.runs,
-        between_variance=plan.variance.between,
-        within_variance=plan.variance.within,
-        pairs=plan.variance.pairs,
-        best=SpendingView(**asdict(plan.best)),
-        others=[SpendingView(**asdict(other)) for other in plan.others],
-        repeats_wasted=plan.repeats_wasted,
-        false_alarm=plan.false_alarm,
-        statement=plan.statement,
     )
 
 

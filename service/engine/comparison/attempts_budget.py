@@ -10,7 +10,8 @@ has one. Two-stage sampling: Cochran 1977, Sampling Techniques, section 10.3.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,6 +85,20 @@ class BudgetPlan:
     others: tuple[Spending, ...]
     repeats_wasted: bool
     false_alarm: float
+
+    def as_json(self) -> dict[str, Any]:
+        """As a result has it."""
+        return {
+            "runs": self.runs,
+            "between_variance": self.variance.between,
+            "within_variance": self.variance.within,
+            "pairs": self.variance.pairs,
+            "best": asdict(self.best),
+            "others": [asdict(other) for other in self.others],
+            "repeats_wasted": self.repeats_wasted,
+            "false_alarm": self.false_alarm,
+            "statement": self.statement,
+        }
 
     @property
     def statement(self) -> str:

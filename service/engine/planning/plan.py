@@ -58,7 +58,7 @@ SELECT_FIELDS = SHARED_FIELDS | {"method", "size", "estimator", "options", "scor
 MDAD_FIELDS = SHARED_FIELDS | {
     "methods", "sizes", "trials", "probability", "target_mdad", "target_models", "holdout", "truth",
     "paper_compat", "group", "by_subtask", "max_size", "purpose", "drop",
-    "target_settings", "model_families", "model_released",
+    "budget", "target_settings", "model_families", "model_released",
 }  # fmt: skip
 
 
@@ -217,6 +217,7 @@ def mdad_plan(settings: Mapping[str, Any], outline: Outline) -> Plan:
         "group": list(group) or None,
         "expect_reason": reason,
         "target_settings": list(asked),
+        **_budget(fields),
         **_scoring(fields),
         **({"model_families": dict(families)} if families else {}),
         **({"model_released": dict(released)} if released else {}),
@@ -283,6 +284,12 @@ def select_plan(settings: Mapping[str, Any], outline: Outline) -> SelectPlan:
     }
     del resolved["label"]
     return SelectPlan(resolved, spec, size, seed, sources or None, expect)
+
+
+def _budget(fields: Fields) -> dict[str, Any]:
+    """Runs to spend, with the variances of the matrix's attempts filled in before planning."""
+    budget = fields.get("budget")
+    return {} if budget is None else {"budget": dict(budget)}
 
 
 def _scoring(fields: Fields) -> dict[str, str]:
