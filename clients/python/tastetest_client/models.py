@@ -2367,7 +2367,7 @@ class SessionCreate(BaseModel):
     """
     batch: int | None = None
     """
-    Examples handed out at a time.
+    Examples handed out at a time; at most the budget.
     """
     looks: Literal["planned", "any"] | None = None
     """
@@ -3041,7 +3041,7 @@ class AttemptsBudgetView(BaseModel):
     """
     pairs: int
     """
-    Pairs of models these are the medians of; 0 where they were given.
+    Pairs of models these are medians of; 0 where they are in the settings.
     """
     best: SpendingView
     """
@@ -3447,6 +3447,10 @@ class MdadRequest(BaseModel):
     errors: Literal["zero", "missing", "refuse"] | None = None
     """
     What an attempt that ended without a score (an error of the harness, a timeout) counts as: `zero`, `missing` (not at all), or `refuse`, which refuses the request with their numbers by model. By default `refuse`; with the score `mean`, `missing`.
+    """
+    budget: AttemptsBudget | None = None
+    """
+    Runs of each model that can be paid for: the answer's `budget` says how many examples and how many attempts at each they are best spent on, by simple random sampling.
     """
     paper_compat: bool | None = None
     """
@@ -4544,6 +4548,10 @@ class MdadResult(BaseModel):
     scoring: ScoringView | None = None
     """
     Null where scores are those of the matrix: means of the attempts with a score.
+    """
+    budget: AttemptsBudgetView | None = None
+    """
+    Where the request has a `budget`.
     """
     subtasks: list[SubtaskReliability] | None = None
     """

@@ -143,6 +143,10 @@ class MdadOptions(TypedDict):
     """
     What an attempt that ended without a score (an error of the harness, a timeout) counts as: `zero`, `missing` (not at all), or `refuse`, which refuses the request with their numbers by model. By default `refuse`; with the score `mean`, `missing`.
     """
+    budget: NotRequired[AttemptsBudget | None]
+    """
+    Runs of each model that can be paid for: the answer's `budget` says how many examples and how many attempts at each they are best spent on, by simple random sampling.
+    """
     paper_compat: NotRequired[bool]
     """
     Count ties as wrong and take the first crossing, as the paper's tables do.
@@ -298,7 +302,7 @@ class SessionOptions(TypedDict):
     """
     batch: NotRequired[int]
     """
-    Examples handed out at a time.
+    Examples handed out at a time; at most the budget.
     """
     looks: NotRequired[Literal["planned", "any"]]
     """
