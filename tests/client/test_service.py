@@ -48,7 +48,7 @@ def test_wide_and_long_frames_of_either_library_are_one_matrix(
 
 
 def test_a_result_is_what_the_service_says_as_frames(client: Client, address: str, mdad: MdadResult) -> None:
-    raw = httpx.get(f"{address}/jobs/{mdad.job_id}/result").json()
+    raw = httpx.get(f"{address}/jobs/{mdad.job_id}/result", timeout=60).json()
     (method,) = raw["methods"]
     expected = [(size["size"], size["same_items"]["mdad"]) for size in method["sizes"]]
     curve = mdad.curve.to_frame("pandas")
@@ -204,6 +204,6 @@ def test_progress_is_shown_on_request(
 
 
 def test_every_answer_says_the_services_version(address: str) -> None:
-    version = httpx.get(f"{address}/openapi.json").json()["info"]["version"]
+    version = httpx.get(f"{address}/openapi.json", timeout=60).json()["info"]["version"]
     for path in ("/livez", "/matrices/none", "/nowhere"):
-        assert httpx.get(address + path).headers["tastetest-version"] == version
+        assert httpx.get(address + path, timeout=60).headers["tastetest-version"] == version
