@@ -20,6 +20,9 @@ from tests.acceptance.running import DONE, ready_address, result, serving
 TINY = {"models": ["a", "b"], "examples": ["1", "2", "3"], "scores": [[1, 0, 1], [0, 1, 0]]}
 
 
+ROOT = Path(__file__).parents[2]
+
+
 def processes_of(folder: Path) -> list[str]:
     """Command lines of every process that belongs to the stack in `folder`."""
     found = []
@@ -117,10 +120,19 @@ def test_the_demo_shows_the_main_job_and_leaves_nothing() -> None:
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "service.cli", "demo"]
         env = os.environ | {"TMPDIR": folder, "COLUMNS": "140"}
-        shown = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False, env=env)
+        env["PYTHONPATH"] = os.pathsep.join((str(ROOT), str(ROOT / "clients" / "python")))
+        shown = subprocess.run(
+            command, capture_output=True, text=True, timeout=280, check=False, env=env, cwd=folder
+        )
         assert shown.returncode == 0, shown.stderr
-        for expected in ("91 models × 1200 examples", "MDAD", "resolution", "Chosen examples", "curl"):
-            assert expected in shown.stdout, shown.stdout
+        parts = ("91 models × 1200 examples", "Use ", "points apart", "resolution", "Chosen examples",
+                 "A pull-request check", "tastetest-demo.html", "tastetest serve", "tastetest analyze",
+                 "tastetest push", "stopped again")  # fmt: skip
+        places = [shown.stdout.find(part) for part in parts]
+        assert -1 not in places, shown.stdout
+        assert places == sorted(places)
+        assert all(len(line) <= 80 for line in shown.stdout.splitlines() if "file://" not in line)
+        assert "<svg" in (Path(folder) / "tastetest-demo.html").read_text()
         assert not list(Path(folder).glob("tastetest-demo-*"))
         assert processes_of(Path(folder)) == []
 
