@@ -94,6 +94,11 @@ class _Part:
     claim: claims.LogTotals
 
     @property
+    def n_answers(self) -> float:
+        """How many answers it holds."""
+        return float(len(self.columns) if self.counts is None else self.counts.sum())
+
+    @property
     def is_plain(self) -> bool:
         """Whether its answers are single outcomes of 0 or 1."""
         return self.values.dtype == np.uint8 and self.counts is self.repeats is None
@@ -220,7 +225,7 @@ def _grid(parts: dict[str, list[_Part]], columns: _Columns, context: Context) ->
     )
     trusted = _trusted(everything, context)
     grid.confidences = np.zeros(shape, dtype=np.float32) if trusted else None
-    total = sum(float(len(part.columns) if part.counts is None else part.counts.sum()) for part in everything)
+    total = sum(part.n_answers for part in everything)
     single = grid.repeats is None or attempts.too_many(total, context)
     found = []
     for i, (model, ps) in enumerate(parts.items()):
