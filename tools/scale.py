@@ -145,7 +145,9 @@ def retention(engine: Engine, quick: Engine) -> list[str]:
     thread = threading.Thread(target=claim)
     thread.start()
     began = time.perf_counter()
-    maintenance.do_what_is_due(engine, Settings(sweep_seconds=1e-6, sweep_budget_seconds=30))
+    maintenance.do_what_is_due(
+        engine, Settings(delete_expired_seconds=1e-6, delete_expired_budget_seconds=30)
+    )
     seconds = time.perf_counter() - began
     over.set()
     thread.join()

@@ -59,7 +59,7 @@ def count_jobs(conn: Connection) -> JobCounts:
         jobs=dict(list(conn.execute(by_status))),
         parts=dict(list(conn.execute(open_parts))),
         oldest_queued_seconds=max(float(oldest or 0), 0.0),
-        failures=conn.scalar(select(func.coalesce(func.sum(p.failures), 0))) or 0,
+        failures=conn.scalar(select(func.sum(p.failures)).where(p.failures > 0)) or 0,
         reconciled_ago_seconds=inf if ago is None else max(float(ago), 0.0),
         webhooks_paused=conn.scalar(select(func.count()).where(webhooks.c.paused_at.is_not(None))) or 0,
         oldest_delivery_seconds=_oldest_delivery(conn),

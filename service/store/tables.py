@@ -211,6 +211,8 @@ jobs = Table(
     CheckConstraint("parts_total > 0 AND parts_done BETWEEN 0 AND parts_total", name="parts"),
     CheckConstraint("max_attempts > 0", name="max_attempts"),
     Index("ix_jobs_matrix_id_revision", "matrix_id", "revision"),
+    Index("ix_jobs_workspace_kind_status_id", "workspace", "kind", "status", "id"),
+    Index("ix_jobs_workspace_status_id", "workspace", "status", "id"),
     Index(
         "uq_jobs_request",
         "request_hash",
@@ -273,6 +275,8 @@ parts = Table(
         postgresql_where=text("status IN ('queued', 'running')"),
     ),
     Index("ix_parts_running", "job_id", postgresql_where=text("status = 'running'")),
+    Index("ix_parts_failures", "failures", postgresql_where=text("failures > 0")),
+    Index("ix_parts_queued_available_at", "available_at", postgresql_where=text("status = 'queued'")),
     postgresql_with={"fillfactor": "70"},
 )
 
