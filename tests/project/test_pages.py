@@ -157,7 +157,8 @@ def test_templates_are_the_same_on_every_host() -> None:
 
 
 def test_recipes_use_the_names_of_the_code() -> None:
-    code = "".join(path.read_text() for path in (ROOT / "service").rglob("*.py"))
+    folders = (ROOT / "service", ROOT / "tests" / "contract")
+    code = "".join(path.read_text() for folder in folders for path in folder.rglob("*.py"))
     named = re.findall(r"`(\w*[a-z]\w*)(?:\([^`]*\))?`", CONTRIBUTING.partition("\n## Recipes\n")[2])
     assert len(named) > 15
     for name in named:
