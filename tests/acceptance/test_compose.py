@@ -16,6 +16,7 @@ from typing import Any
 import httpx
 import pytest
 import yaml
+from sqlalchemy import make_url
 
 from tests.acceptance.running import result
 
@@ -30,9 +31,17 @@ BIN = ROOT / ".venv" / "bin"
 def environment(empty_postgres_url: str, redis_url: str, tmp_path: Path) -> dict[str, str]:
     """What the compose file declares, with this test's servers, and its secret in a file of this test's."""
     (tmp_path / "database_url").write_text(f"{empty_postgres_url}\n")
-    servers = {"DATABASE_URL_FILE": str(tmp_path / "database_url"), "REDIS_URL": redis_url}
+    role = f"tastetest_api_{tmp_path.name.replace('-', '_')}"
+    api = make_url(empty_postgres_url).set(username=role, password="of-this-test")
+    (tmp_path / "api_database_url").write_text(f"{api.render_as_string(hide_password=False)}\n")
+    servers = {
+        "DATABASE_URL_FILE": str(tmp_path / "database_url"),
+        "TASTETEST_API_DATABASE_URL_FILE": str(tmp_path / "api_database_url"),
+        "REDIS_URL": redis_url,
+    }
     declared = {name: value for service in OURS.values() for name, value in service["environment"].items()}
     assert declared["DATABASE_URL_FILE"] == "/run/secrets/database_url"
+    assert declared["TASTETEST_API_DATABASE_URL_FILE"] == "/run/secrets/api_database_url"
     return {name: "" if value.startswith("${") else value for name, value in declared.items()} | servers
 
 
@@ -62,7 +71,9 @@ def test_the_composed_service_runs_a_job(environment: dict[str, str]) -> None:
         # The port is the machine's in a container; here a free one is asked for.
         started("api", environment, **{"8000": "0"}) as api,
     ):
-        address = ready(api).replace("0.0.0.0", "127.0.0.1")
+        lines: list[str] = []
+        address = ready(api, lines).replace("0.0.0.0", "127.0.0.1")
+        assert not any("row-level security is not in force" in line for line in lines)
         with httpx.Client(base_url=address, timeout=60) as client:
             assert client.get("/readyz").status_code == 200
             assert client.get("/matrices").status_code == 401
@@ -108,10 +119,12 @@ def becomes_healthy(name: str, environment: dict[str, str], **replaced: str) -> 
     return not failed
 
 
-def ready(process: subprocess.Popen[str]) -> str:
+def ready(process: subprocess.Popen[str], lines: list[str]) -> str:
+    """The address once it answers; what the process wrote before is added to `lines`."""
     assert process.stdout is not None
     deadline = time.monotonic() + 60
     for line in process.stdout:
+        lines.append(line)
         if found := re.search(r"ready on (http://\S+)", line):
             return found.group(1)
         assert time.monotonic() < deadline

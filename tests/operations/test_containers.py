@@ -73,7 +73,7 @@ def test_ours_run_as_nobody_in_particular_after_the_migration(name: str) -> None
 
 
 def test_secrets_come_by_file_only() -> None:
-    assert set(COMPOSE["secrets"]) == {"database_url", "postgres_password"}
+    assert set(COMPOSE["secrets"]) == {"database_url", "api_database_url", "postgres_password"}
     for name, service in SERVICES.items():
         for variable, value in service.get("environment", {}).items():
             assert "://" not in value or "@" not in value, (name, variable)
@@ -95,6 +95,11 @@ def test_the_documented_secrets_fit_together(tmp_path: Path) -> None:
     assert url.password == (tmp_path / "secrets" / "postgres_password").read_text()
     assert (url.username, url.database) == (postgres["POSTGRES_USER"], postgres["POSTGRES_DB"])
     assert url.host in SERVICES
+    api = make_url((tmp_path / "secrets" / "api_database_url").read_text())
+    assert (api.host, api.port, api.database) == (url.host, url.port, url.database)
+    assert api.username != url.username
+    assert api.password
+    assert api.password != url.password
     assert (tmp_path / "secrets").stat().st_mode & 0o077 == 0
 
 
