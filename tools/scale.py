@@ -145,7 +145,7 @@ def retention(engine: Engine, quick: Engine) -> list[str]:
     thread = threading.Thread(target=claim)
     thread.start()
     began = time.perf_counter()
-    maintenance.do_what_is_due(
+    maintenance.run_due_maintenance(
         engine, Settings(delete_expired_seconds=1e-6, delete_expired_budget_seconds=30)
     )
     seconds = time.perf_counter() - began
@@ -169,7 +169,7 @@ def claims(quick: Engine, times: int) -> float:
         began = time.perf_counter()
         with quick.connect() as conn:
             lifecycle.claim_next(
-                conn, begin=True, most_running=10**9, worker="w", terms=lifecycle.Terms.of(Settings())
+                conn, begin=True, most_running=10**9, worker="w", terms=lifecycle.LeaseTerms.of(Settings())
             )
         taken.append(time.perf_counter() - began)
     return median(taken)
