@@ -216,6 +216,9 @@ def test_a_new_model_joins_a_matrix_and_is_gated_on_all_of_it(shell: Runner, cli
         "PASS",
     ):
         assert shown in told.stdout
+    page = re.search(r"^The comparison's page: (http://\S+/comparisons/\S+/page)$", told.stdout, re.MULTILINE)
+    assert page
+    assert "team/nightly" in client.get(page[1]).raise_for_status().text
     raw = json.loads(shell.run(f"{gate} --json").stdout)
     body = {"matrix_id": own, "baseline": BASELINE, "candidate": "team/nightly"}
     assert raw == client.post("/compare", json=body).json()

@@ -135,6 +135,17 @@ def test_a_service_that_is_away_for_a_moment_is_asked_again(verdict: str, code: 
     assert (told.exit_code, json.loads(told.stdout)) == (code, answer)
 
 
+@pytest.mark.parametrize(
+    ("page", "lines"), [({"page": "/comparisons/x/page"}, 1), ({"page": None}, 0), ({}, 0)]
+)
+def test_the_page_of_a_comparison_is_linked_where_there_is_one(page: dict[str, str], lines: int) -> None:
+    answer = {"verdict": "pass", "comparisons": [], "ranking": None, "warnings": []} | page
+    with answering((200, {}, json.dumps(answer).encode())) as url:
+        told = run(*GATE, url=url.replace("://", "://me:secret@"))
+    link = f"The comparison's page: {url}/comparisons/x/page\n" * lines
+    assert (told.exit_code, told.stdout) == (0, f"{link}PASS\n"), told.stderr
+
+
 def test_a_service_that_asks_for_a_key_is_given_it_or_says_how() -> None:
     refusal = {"detail": "This service asks for an API key.", "errors": []}
     with answering((401, {}, json.dumps(refusal).encode())) as url:

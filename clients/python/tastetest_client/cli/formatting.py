@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+import click
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -62,8 +63,8 @@ def scores(answer: Answer) -> None:
     _print(table, answer["warnings"] + notes + _aged(answer))
 
 
-def comparisons(answer: Answer) -> None:
-    """Verdicts, and what they rest on."""
+def comparisons(answer: Answer, address: str) -> None:
+    """Verdicts of the service at an address, and what they rest on."""
     for comparison in answer["comparisons"]:
         _print(_comparison(comparison), comparison["warnings"])
     if answer["ranking"] is not None:
@@ -76,6 +77,9 @@ def comparisons(answer: Answer) -> None:
             ],
         )
     _print(None, answer["warnings"] + _aged(answer))
+    # Services before comparisons were kept have no pages.
+    if answer.get("page") is not None:
+        click.echo(f"The comparison's page: {address}{answer['page']}")
     verdict = answer["verdict"]
     _print(f"[{STYLES[verdict]}]{verdict.upper()}[/]", [])
 

@@ -201,7 +201,7 @@ def _gated(connection: Transport, body: Answer, baseline: str, no_baseline: str,
             raise
         click.echo(_how_to_make(baseline, body), err=True)
         return Exit.PASS if no_baseline == "pass" else Exit.NO_BASELINE
-    service.show(answer, as_json, formatting.comparisons)
+    service.show(answer, as_json, lambda shown: formatting.comparisons(shown, connection.connection.address))
     return VERDICTS[answer["verdict"]]
 
 
